@@ -1,4 +1,7 @@
-"""MCP over stdio: reads lines from stdin and writes frames to stdout."""
+"""MCP over stdio: the server of one client, and the pipe to it, which reads lines and sends frames.
+
+A thread reads, so that a message is received while calls run; the main thread waits for the end.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +55,8 @@ MAX_SENDING = 64
 """When this many frames wait for the client, the server stops reading."""
 AT_ONCE = 4096
 """A writable pipe takes this many bytes without blocking (PIPE_BUF)."""
+_CANCEL_SECONDS = 1.0
+"""The seconds cancelled calls get for `finally` blocks when a signal ends the server."""
 
 
 class LineReader:
@@ -75,8 +80,8 @@ class LineReader:
                 if not self._read_more():
                     return None
                 continue
-            with memoryview(self._buffer) as whole:
-                line = bytes(whole[:end])
+            with memoryview(self._buffer) as view:
+                line = bytes(view[:end])
             del self._buffer[: end + 1]
             self._searched = 0
             if self._is_first:
@@ -96,19 +101,16 @@ class LineReader:
             self._buffer += b"\n"
             return True
         if len(self._buffer) > MAX_MESSAGE and b"\n" not in chunk:
-            self._skip_line()
+            # Read to the end of the line without keeping it.
+            self._buffer.clear()
+            self._searched = 0
+            while chunk := self._read_chunk():
+                _, newline, rest = chunk.partition(b"\n")
+                if newline:
+                    self._buffer += rest
+                    break
             raise RpcError(INVALID_REQUEST, f"Message larger than {MAX_MESSAGE} bytes")
         return bool(chunk)
-
-    def _skip_line(self) -> None:
-        """Read to the end of a line without keeping it."""
-        self._buffer.clear()
-        self._searched = 0
-        while chunk := self._read_chunk():
-            _, newline, rest = chunk.partition(b"\n")
-            if newline:
-                self._buffer += rest
-                return
 
     def _read_chunk(self) -> bytes:
         while True:
@@ -264,9 +266,6 @@ class Pipe:
         for answer in list(self._requests.values()):
             _decline(answer)
 
-    def is_broken(self) -> bool:
-        return self._out.is_broken()
-
 
 class PipePeer(McpPeer):
     """The peer of a request over stdio."""
@@ -297,10 +296,6 @@ def _decline(answer: Future[msgspec.Raw], reason: str = "The client did not answ
         answer.set_exception(Declined(reason))
 
 
-_CANCEL_SECONDS = 1.0
-"""The seconds cancelled calls get for `finally` blocks when a signal ends the server."""
-
-
 class StdinUnreadable(AnswerbackError):
     code = "STDIN_UNREADABLE"
 
@@ -326,6 +321,7 @@ class StdioServer:
         self._ended = threading.Event()
         self._has_loop = threading.Event()
         """Set once the lifespan is the first thing on the event loop."""
+        self._out = out
         self._pipe = pipe = Pipe(source, out, self._ended.set)
         self._loop = LoopThread("answerback-loop") if loop is None else loop
         self._is_interrupted = False
@@ -379,7 +375,7 @@ class StdioServer:
             if self._is_interrupted:
                 raise KeyboardInterrupt
             self._pipe.decline_all()
-            self._wait_until_answered(self._pipe.is_broken)
+            self._wait_until_answered(self._out.is_broken)
             self._end_tasks(self._runtime.registry.limits.shutdown)
         except (KeyboardInterrupt, SystemExit):
             self._ended.set()

@@ -18,7 +18,6 @@ from ...core.reply import Reply, failure
 from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
 from ...errors import ToolError, Unavailable, needs_extra
-from ...protocol.jsonrpc import INTERNAL_ERROR, RpcError
 from ...registry.declarations import HealthState, Registry
 from ..http.host_and_origin import FORWARDED_HOST, Guard, TrustedProxies
 from ..http.routes import CONSOLE_PATHS, PUBLIC, Routes, refuse_encoding, too_large
@@ -47,26 +46,8 @@ if TYPE_CHECKING:
 
 with needs_extra("serve"):
     from starlette.middleware.cors import CORSMiddleware
-
-with needs_extra("serve"):
     from starlette.requests import ClientDisconnect
     from starlette.routing import Match, Route
-
-
-class HttpError(Exception):
-    """Refuses a request with *status*, *error* and *headers*."""
-
-    def __init__(self, status: int, error: RpcError, **headers: str) -> None:
-        super().__init__(error.message)
-        self.status = status
-        self.error = error
-        self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-
-
-def unavailable(exc: Unavailable) -> RpcError:
-    """Return the error of a request that needs the database, which is away."""
-    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
-    return RpcError(INTERNAL_ERROR, exc.message, data)
 
 
 _SHOWN_HEADERS = (
@@ -240,7 +221,7 @@ class AsgiApp:
         self._must_join = runtime.state is not None
         """Whether there are other hosts, which this process has yet to join."""
         self._joining = asyncio.Lock()
-        self._unlink: Callable[[], None] = _do_nothing
+        self._unlink: Callable[[], None] | None = None
         runtime.checks["shutdown"] = lambda: HealthState(not (self.is_draining or self._is_closing))
         self._cors: Cors | None = None
         if options.origins:
@@ -352,7 +333,8 @@ class AsgiApp:
         if self._registry.lifespan is not None:
             error = await self._registry.lifespan.try_to_stop(self)
         if self.runtime.state is not None:
-            self._unlink()
+            if self._unlink is not None:
+                self._unlink()
             await self._bus.close()
             # A later start joins anew, with another number.
             self._must_join = True
@@ -377,7 +359,10 @@ class AsgiApp:
             body = refuse_encoding(request.headers[b"content-encoding"]) or body
         refused = self._guard.refuse(scope, request.headers)
         if refused is not None or self._only_health:
-            refused = self._refusal_of(request, refused)
+            if request.path not in PUBLIC:
+                refused = _ONLY_HEALTH if self._only_health else refused
+            elif self._guard.is_probe(scope, request.headers):
+                refused = None
         if self._auth is not None and refused is None:
             answered = await self._auth.answer(request, body)
             if answered is not None:
@@ -393,12 +378,6 @@ class AsgiApp:
             await request.respond_with(self._routes.refuse(refused, request))
         else:
             await request.respond_with(await self._answer_rest(request, body))
-
-    def _refusal_of(self, request: HttpRequest, refused: Reply[Any] | None) -> Reply[Any] | None:
-        """Return the refusal of a request: health pages are the only ones here, or answer more."""
-        if request.path not in PUBLIC:
-            return _ONLY_HEALTH if self._only_health else refused
-        return None if self._guard.is_probe(request.scope, request.headers) else refused
 
     async def _answer_rest(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply:
         watch = None
@@ -482,10 +461,6 @@ def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
         has_sessions=registry.sessions and not is_shared,
     )
     return application
-
-
-def _do_nothing() -> None:
-    pass
 
 
 def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:

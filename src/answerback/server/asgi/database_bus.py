@@ -1,8 +1,8 @@
 """DatabaseBus: messages between the processes of several hosts, through their shared database.
 
 A session's changes and the switches of tools are kept in tables, so a new process knows them too.
-Other messages are rows that their receivers take. A notice says that there is something new; who
-misses it finds it two seconds later.
+Other messages are rows that their receivers take. A notice says that there is something new; a
+process that misses it looks two seconds later.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ process that has applied a change. A notice for one process begins with its numb
 _CONFIRMED = 0.5
 """Seconds for which a change waits until all processes have applied it."""
 _POLL = BEAT
-"""Seconds after which a process looks for messages without a notice, and shows that it lives."""
+"""Seconds between heartbeats; a process then looks for messages even without a notice."""
 _DEADLINE = 2.5
 """Seconds after which a request does not wait for the database any more."""
 _THREADS = 4
@@ -135,21 +135,21 @@ class DatabaseBus(WorkerBus):
         async with self._catching_up:
             confirmed, self._to_confirm = self._to_confirm, []
             try:
-                found = await self._in_thread(self._look)
+                messages, sessions, switches, time = await self._in_thread(self._look)
             except Unavailable:
                 return None
-            for row in found.sessions:
+            for row in sessions:
                 if row.has_ended:
                     await self._deliver(SessionEnded(row.nonce, row.expires))
                 else:
                     await self._deliver(_state_in(row.state) or SessionChanged(row.nonce))
             # The messages come last: one may say that a list has changed.
-            apply_switches(self._registry, found.switches)
-            for message in found.messages:
+            apply_switches(self._registry, switches)
+            for message in messages:
                 await self._deliver(message)
             for change in confirmed:
                 self._notices.send(_TOPIC, f"{_APPLIED} {change} {self.number}")
-        return found.time
+        return time
 
     def forward_switch(self, switch: Switch) -> None:
         """Keep a switch for all processes before it is applied here. It blocks the thread."""
@@ -181,7 +181,7 @@ class DatabaseBus(WorkerBus):
         finally:
             del self._unconfirmed[change]
 
-    def _look(self) -> _Found:
+    def _look(self) -> tuple[list[WorkerMessage], list[SessionRow], list[Switch], float]:
         # In this order: the sender of a message has kept its switches before.
         self._taken += self._mailbox.take()
         switches = [msgspec.convert(row, Switch) for row in self._switches.all()]
@@ -198,7 +198,7 @@ class DatabaseBus(WorkerBus):
             except msgspec.DecodeError as exc:
                 logger().warning("a message from a process of another version is ignored: %s", exc)
         self._taken = []
-        return _Found(messages, sessions, switches, time)
+        return messages, sessions, switches, time
 
     async def _deliver(self, message: WorkerMessage) -> None:
         try:
@@ -221,7 +221,7 @@ class DatabaseBus(WorkerBus):
                 log_internal_error("looking for messages from other processes")
 
     async def _beat(self) -> None:
-        """Show that this process lives, and report those that do no longer."""
+        """Write this process's heartbeat, and report processes that have stopped."""
         now = monotonic()
         if now < self._next_beat and not self._others_changed:
             return
@@ -281,13 +281,6 @@ class _Confirmations:
         self._missing.discard(worker)
         if not self._missing:
             self.complete.set()
-
-
-class _Found(msgspec.Struct, frozen=True):
-    messages: list[WorkerMessage]
-    sessions: list[SessionRow]
-    switches: list[Switch]
-    time: float
 
 
 def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) -> bytes:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from contextvars import copy_context
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -177,7 +177,7 @@ class HttpPeer(McpPeer):
         if self.questions is None or self.key is None:
             raise RuntimeError("the client cannot be asked on this wire")
         if self._is_unreadable():
-            raise Declined("The client did not answer")
+            raise Declined(_NO_ANSWER)
         answer = self.questions.ask(self.key[0], self.stream, method, params)
         self.begin_stream()
         return await answer
@@ -202,7 +202,7 @@ class HttpPeer(McpPeer):
             context.run(CURRENT.set, None)
             self._writing = self.loop.create_task(writing, context=context)
             if expires is not None:
-                self._writing.add_done_callback(lambda _: self._stop_if_expired())
+                self._writing.add_done_callback(self._stop_if_expired)
 
     def release_stream(self) -> None:
         """Allow a stream, because the gates have let the request pass."""
@@ -260,7 +260,7 @@ class HttpPeer(McpPeer):
         else:
             self._writing.cancel()
 
-    def _stop_if_expired(self) -> None:
+    def _stop_if_expired(self, _: object) -> None:
         """Act as if the client had disconnected, if its token expired before the result."""
         on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
         if not (self._closed or self._detached) and on_disconnect is not None:
@@ -432,7 +432,6 @@ class InFlight:
         self._schedule()
 
 
-_Handler: TypeAlias = Callable[[int, FrameType | None], Any]
 _SEVERAL_WORKERS = "this process seems to be one of several workers. "
 _NO_SECRET = (
     "ANSWERBACK_SECRET is not set: a worker does not know the MCP sessions of the others, or the "
@@ -478,12 +477,8 @@ class DisconnectWatch:
 def warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
     """Log what will not work if this process looks like one of several workers."""
     text = ("" if has_secret else _NO_SECRET) + (_NOT_SHARED if has_sessions else "")
-    if not text or not _looks_like_one_of_several():
+    if not text:
         return
-    logger().warning(_SEVERAL_WORKERS + text)
-
-
-def _looks_like_one_of_several() -> bool:
     # The server's environment or arguments may have the number; the last one counts.
     arguments = sys.argv[1:]
     values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
@@ -492,12 +487,14 @@ def _looks_like_one_of_several() -> bool:
         if name in ("-w", "--workers"):
             values.append(value or "".join(arguments[index + 1 : index + 2]))
     counts = [int(value) for value in values if value.isdecimal()]
-    count = counts[-1] if counts else None
-    if count is not None and count > 1:
-        return True
-    is_worker = _is_child() or "gunicorn.arbiter" in sys.modules
-    # A settings file may set the number, which is then unknown here.
-    return is_worker and count is None and "--reload" not in sys.argv
+    if counts:
+        is_one_of_several = counts[-1] > 1
+    else:
+        # A settings file may set the number, which is then unknown here.
+        is_worker = _is_child() or "gunicorn.arbiter" in sys.modules
+        is_one_of_several = is_worker and "--reload" not in sys.argv
+    if is_one_of_several:
+        logger().warning(_SEVERAL_WORKERS + text)
 
 
 def _is_child() -> bool:
@@ -519,7 +516,13 @@ def call_before_shutdown(close: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     if handlers[signal.SIGTERM] is signal.SIG_DFL and _is_child():
-        signal.signal(signal.SIGTERM, _exit_while_running(loop))
+        # hypercorn sends SIGTERM to workers that already end. Without a handler the signal would
+        # end the process before its records are written.
+        def exit_while_running(number: int, frame: FrameType | None) -> None:
+            if loop.is_running():
+                sys.exit(128 + number)
+
+        signal.signal(signal.SIGTERM, exit_while_running)
         return
     # A process that does not handle SIGTERM is not a server that waits.
     if not callable(handlers[signal.SIGTERM]):
@@ -527,33 +530,13 @@ def call_before_shutdown(close: Callable[[], None]) -> None:
 
     found = weakref.WeakMethod(close)
 
-    def close_soon() -> None:
-        method = found()
-        if method is not None:
+    def handle(number: int, frame: FrameType | None) -> object:
+        if (method := found()) is not None:
             with suppress(RuntimeError):  # The loop is closed.
                 loop.call_soon_threadsafe(method)
+        handler = handlers[signal.Signals(number)]
+        return handler(number, frame) if callable(handler) else None
 
     for number, handler in handlers.items():
         if callable(handler):
-            signal.signal(number, _preceded_by(close_soon, handler))
-
-
-def _preceded_by(first: Callable[[], None], handler: _Handler) -> _Handler:
-    def handle(number: int, frame: FrameType | None) -> object:
-        first()
-        return handler(number, frame)
-
-    return handle
-
-
-def _exit_while_running(loop: asyncio.AbstractEventLoop) -> _Handler:
-    """Return a handler for a worker of hypercorn, which sends SIGTERM to workers that already end.
-
-    Without a handler the signal would end the process before its records are written.
-    """
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if loop.is_running():
-            sys.exit(128 + number)
-
-    return handle
+            signal.signal(number, handle)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -56,19 +57,16 @@ from ...registry.composition import apply_switch
 from ...registry.declarations import Change, Registry
 from ...tools.tool import Tool
 from ..http.routes import refuse_media
-from .application import HttpError, unavailable
 from .in_flight import BatchPeer, HttpPeer, InFlight
-from .request import JSON_HEADERS, HttpRequest, call_at_expiry, challenge_headers, expiry_of
+from .request import JSON_HEADERS, HttpRequest, challenge_headers, expiry_of
 from .sessions import (
     SESSION_HEADER,
     SESSION_METHODS,
     VERSION_HEADER,
     HttpClient,
+    HttpError,
     Sessions,
     SessionSync,
-)
-from .sessions import (
-    VERSION_HEADER as VERSION,
 )
 from .sse import EventStream, write_until_disconnected
 from .worker_sockets import RegistryChanged, RegistrySwitched, WorkerBus, WorkerMessage
@@ -80,7 +78,7 @@ if TYPE_CHECKING:
 METHOD = b"mcp-method"
 NAME = b"mcp-name"
 PARAM = b"mcp-param-"
-_ROUTING = (VERSION, METHOD, NAME)
+_ROUTING = (VERSION_HEADER, METHOD, NAME)
 _STATUS = {INTERNAL_ERROR: 200, METHOD_NOT_FOUND: 404}
 """The HTTP status for an error code; 400 for all others."""
 _NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?", re.ASCII)
@@ -144,18 +142,22 @@ class Stateless:
         return peer
 
     async def _subscribe(self, request: Request, peer: HttpPeer, tasks: TaskFeed | None) -> None:
-        stream = EventStream(asyncio.get_running_loop())
-        http = peer.http
+        loop = asyncio.get_running_loop()
+        stream = EventStream(loop)
         described = described_if_hiding(self._registry, peer)
         subscription = Subscription(
             self._registry, request.id, request.params, stream.offer_or_end, described, tasks
         )
         self._subscriptions[stream] = subscription
-        stop_timer = call_at_expiry(http, lambda: self._end(stream, subscription))
+        timer = None
+        if (expires := expiry_of(peer.http)) is not None:
+            delay = max(0.0, expires - time.time())
+            timer = loop.call_later(delay, self._end, stream, subscription)
         try:
-            await write_until_disconnected(stream, http)
+            await write_until_disconnected(stream, peer.http)
         finally:
-            stop_timer()
+            if timer is not None:
+                timer.cancel()
             subscription.end()
             del self._subscriptions[stream]
 
@@ -187,7 +189,7 @@ def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes
     elif (member := NAMED_BY.get(request.method)) is not None:
         named = read_params(params, _Named)
         name = {"name": named.name, "uri": named.uri, "taskId": named.task}[member]
-    for header, value in ((VERSION, version), (METHOD, request.method), (NAME, name)):
+    for header, value in ((VERSION_HEADER, version), (METHOD, request.method), (NAME, name)):
         if not isinstance(value, str):
             continue  # The request has no name, or a malformed one, which is refused later.
         found = headers.get(header)
@@ -244,6 +246,12 @@ def _is_equal(text: str, value: Json) -> bool:
 
 def _mismatch(name: bytes, what: str) -> RpcError:
     return RpcError(HEADER_MISMATCH, f"Header {name.decode('latin-1')} {what}")
+
+
+def _unavailable(exc: Unavailable) -> RpcError:
+    """Return the error of a request that needs the database, which is away."""
+    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
+    return RpcError(INTERNAL_ERROR, exc.message, data)
 
 
 class Stateful:
@@ -310,7 +318,12 @@ class Stateful:
         if not client.version.batches or not texts:
             reason = "The batch is empty" if not texts else "This protocol version has no batches"
             raise HttpError(400, RpcError(INVALID_REQUEST, reason))
-        messages = [_parsed(text) for text in texts]
+        messages: list[Message | RpcError] = []
+        for text in texts:
+            try:
+                messages.append(parse(text))
+            except RpcError as error:
+                messages.append(error)
         unanswered = [each for each in messages if isinstance(each, Notification | Response)]
         if len(unanswered) == len(messages):
             for each in unanswered:
@@ -375,10 +388,6 @@ class Stateful:
             await self._engine.runtime.wholes.forget_session(client.nonce.hex())
         await http.respond(204, (), b"")
 
-    def open(self) -> None:
-        """Serve, even after a shutdown."""
-        self.sync.questions.open()
-
     def close(self) -> None:
         """End open streams and questions."""
         for stream in self._open_streams:
@@ -431,7 +440,7 @@ class Stateful:
         except Unavailable as exc:
             if peer.can_refuse_by_status:
                 raise
-            return error_frame(request.id, unavailable(exc))
+            return error_frame(request.id, _unavailable(exc))
 
     async def _answer_part(
         self, message: Message | RpcError, client: HttpClient, batch: HttpPeer
@@ -451,9 +460,9 @@ class Stateful:
             meta = meta_of(message)
         except RpcError as error:
             return error_frame(message.id, error)
-        if message.method in SESSION_METHODS:
-            return await self._answer_session(message, client, BatchPeer(message.id, batch))
         peer = BatchPeer(message.id, batch)
+        if message.method in SESSION_METHODS:
+            return await self._answer_session(message, client, peer)
         peer.level = batch.level
         if meta is not None:
             peer.progress_token = meta.token
@@ -477,14 +486,9 @@ def _can_be_asked(client: ClientCapabilities) -> bool:
     return client.form or client.url or client.sampling or client.roots
 
 
-def _parsed(text: bytes) -> Message | RpcError:
-    try:
-        return parse(text)
-    except RpcError as error:
-        return error
-
-
 _STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
+_ACCEPTED = (b"json", b"event-stream", b"application/*", b"*/*")
+"""Parts of an Accept header, one of which a client must send if it sends the header."""
 
 
 class McpEndpoint:
@@ -519,9 +523,8 @@ class McpEndpoint:
                 raise HttpError(status, RpcError(INVALID_REQUEST, reason.error.message))
             await self._get_or_delete(http)
         except Unavailable as exc:
-            error = unavailable(exc)
             headers = ((b"retry-after", b"%d" % (exc.retry_after or 1)), *JSON_HEADERS)
-            await http.respond(503, headers, error_frame(None, error))
+            await http.respond(503, headers, error_frame(None, _unavailable(exc)))
         except HttpError as error:
             frame = error_frame(error.error.id, error.error)
             await http.respond(error.status, (*error.headers, *JSON_HEADERS), frame)
@@ -537,7 +540,7 @@ class McpEndpoint:
 
     def open(self) -> None:
         """Serve, even after a shutdown."""
-        self._stateful.open()
+        self._stateful.sync.questions.open()
 
     def close(self) -> None:
         """End open streams and questions."""
@@ -547,8 +550,11 @@ class McpEndpoint:
     def _post(self, body: bytes, http: HttpRequest) -> Coroutine[Any, Any, None]:
         """Return the coroutine that answers the message or the batch; raises HttpError."""
         http.text = body
-        if b"json" not in http.accept:
-            _check_accept(http.accept)
+        if b"json" not in http.accept and http.accept:
+            accept = http.accept.lower()
+            if not any(media in accept for media in _ACCEPTED):
+                reason = "Not acceptable: accept application/json and text/event-stream"
+                raise HttpError(406, RpcError(INVALID_REQUEST, reason))
         stateless = _names_stateless_version(http)
         try:
             if is_batch(body):
@@ -624,12 +630,3 @@ def _names_stateless_version(http: HttpRequest) -> bool:
     if version is None or version in _STATEFUL_VERSIONS:
         return False
     return version.strip() not in _STATEFUL_VERSIONS
-
-
-def _check_accept(accept: bytes) -> None:
-    if not accept or b"*/*" in accept:
-        return
-    accept = accept.lower()
-    if not any(part in accept for part in (b"json", b"event-stream", b"application/*")):
-        reason = "Not acceptable: accept application/json and text/event-stream"
-        raise HttpError(406, RpcError(INVALID_REQUEST, reason))
