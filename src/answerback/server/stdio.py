@@ -205,11 +205,6 @@ class Pipe:
             if self._lock.acquire(timeout=0.1):
                 self._lock.release()
 
-    @property
-    def unsent(self) -> int:
-        """The number of frames waiting for the client to read."""
-        return len(self._sending) + len(self._left)
-
     def read_line(self) -> bytes | None:
         """Return the next line, or None at the end; refuse a line that is too long.
 
@@ -217,7 +212,7 @@ class Pipe:
         """
         while True:
             # Stop reading from a client that reads too slowly, so that frames do not pile up.
-            while self.unsent > MAX_SENDING:
+            while len(self._sending) + len(self._left) > MAX_SENDING:
                 with self._lock:
                     pass
             try:

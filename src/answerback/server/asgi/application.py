@@ -1,13 +1,21 @@
 """AsgiApp: the ASGI application. It routes a request to MCP or to REST.
 
-Around these are the layers that few apps have: CORS, the author's own pages, trusted proxies.
+Around these are the layers that few apps have: CORS, the author's own pages, trusted proxies. At
+the end is what the application does for itself if another server runs it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import sys
+import threading
+import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ...calls.failures import error_for, log_internal_error
@@ -23,7 +31,7 @@ from ..http.host_and_origin import FORWARDED_HOST, Guard, TrustedProxies
 from ..http.routes import CONSOLE_PATHS, PUBLIC, Routes, refuse_encoding, too_large
 from ..http.server_options import BadOption, WebOptions, networks
 from ..shared_state import state_of, use_state
-from .in_flight import DisconnectWatch, call_before_shutdown, warn_of_several_workers
+from .in_flight import DisconnectWatch
 from .request import (
     MAX_BODY_HINT,
     ClientDisconnected,
@@ -130,16 +138,16 @@ class OwnPages:
             await request.respond_with(self._routes.refuse(refused, request))
             return True
         page, child = found
-        await self._run(page, {**scope, **child}, receive, send)
+        await self._run(page, {**scope, **child}, request)
         return True
 
-    async def _run(self, page: Route, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run(self, page: Route, scope: Scope, request: HttpRequest) -> None:
         has_begun = False
         size = 0
 
         async def limited() -> Message:
             nonlocal size
-            message = await receive()
+            message = await request.receive()
             size += len(message.get("body", b""))
             if size > self._max_body:
                 raise _TooLarge
@@ -148,13 +156,12 @@ class OwnPages:
         async def watched(message: Message) -> None:
             nonlocal has_begun
             has_begun = True
-            await send(message)
+            await request.send(message)
 
         try:
             await page.handle(scope, limited, watched)
         except _TooLarge:
             if not has_begun:
-                request = HttpRequest(scope, receive, send)
                 refused = too_large(self._max_body, MAX_BODY_HINT)
                 await request.respond_with(self._routes.refuse(refused, request))
         except ClientDisconnect:
@@ -167,7 +174,6 @@ class OwnPages:
                 reply = failure("Internal server error")
             if has_begun:
                 raise
-            request = HttpRequest(scope, receive, send)
             await request.respond_with(self._routes.refuse(reply, request))
 
 
@@ -177,6 +183,16 @@ _NOT_AUTHENTICATED = (
     "the app %r is mounted at %s, and nothing authenticates its callers: dependencies of FastAPI "
     "do not reach a mounted application. Give it auth=, or mount app.asgi(auth=False) if anyone "
     "may call it"
+)
+_SEVERAL_WORKERS = "this process seems to be one of several workers. "
+_NO_SECRET = (
+    "ANSWERBACK_SECRET is not set: a worker does not know the MCP sessions of the others, or the "
+    "questions that they asked. Set it to the same value for all of them. "
+)
+_NOT_SHARED = (
+    "The workers do not share what changes in an MCP session: the answers to questions, "
+    "cancellations, log levels, subscriptions and the end of a session need sticky sessions. "
+    "Clients of 2026-07-28 and `serve --workers` do not need them"
 )
 _ONLY_HEALTH = failure("This process runs tasks, and takes no calls", code="ROUTE_NOT_FOUND")
 
@@ -235,13 +251,13 @@ class AsgiApp:
                 self._is_new = False
                 # At the first request, what another server does not do for the application.
                 if self._options.signals:
-                    call_before_shutdown(self._shut_down)
+                    _call_before_shutdown(self._shut_down)
                 is_guarded = self._auth is not None or self._registry.requires or "user" in scope
                 if scope.get("root_path") and self._options.auth and not is_guarded:
                     logger().info(_NOT_AUTHENTICATED, self._registry.name, scope["root_path"])
             try:
                 # A server or a framework that mounts this application may not start it.
-                if self._must_join and not await self._joins_before(scope, receive, send):
+                if self._must_join and not await self._join_or_refuse(scope, receive, send):
                     return
                 await self._answer_http(scope, receive, send)
             finally:
@@ -282,8 +298,8 @@ class AsgiApp:
                 self.__dict__.pop("_mcp", None)
                 await self.join(DatabaseBus(self.runtime.state, self._registry))
 
-    async def _joins_before(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Join the other hosts before a request; if that fails, refuse the request."""
+    async def _join_or_refuse(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Join the other hosts; if that fails, refuse the request and return False."""
         try:
             await self._join_hosts()
         except Unavailable as exc:
@@ -456,7 +472,7 @@ def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
     runtime = runtime_on_loop(registry)
     is_shared = use_state(runtime, state_of())
     application = AsgiApp(runtime, options)
-    warn_of_several_workers(
+    _warn_of_several_workers(
         has_secret=not application.key_is_temporary,
         has_sessions=registry.sessions and not is_shared,
     )
@@ -484,3 +500,71 @@ def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
         changed["root_path"] = forwarded.prefix + scope.get("root_path", "")
         changed["path"] = forwarded.prefix + scope["path"]
     return changed
+
+
+def _warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
+    """Log what will not work if this process looks like one of several workers."""
+    text = ("" if has_secret else _NO_SECRET) + (_NOT_SHARED if has_sessions else "")
+    if not text:
+        return
+    # The server's environment or arguments may have the number; the last one counts.
+    arguments = sys.argv[1:]
+    values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
+    for index, argument in enumerate(arguments):
+        name, _, value = argument.partition("=")
+        if name in ("-w", "--workers"):
+            values.append(value or "".join(arguments[index + 1 : index + 2]))
+    counts = [int(value) for value in values if value.isdecimal()]
+    if counts:
+        is_one_of_several = counts[-1] > 1
+    else:
+        # A settings file may set the number, which is then unknown here.
+        is_worker = _is_child() or "gunicorn.arbiter" in sys.modules
+        is_one_of_several = is_worker and "--reload" not in sys.argv
+    if is_one_of_several:
+        logger().warning(_SEVERAL_WORKERS + text)
+
+
+def _is_child() -> bool:
+    """Return whether multiprocessing made this process, as uvicorn, hypercorn and granian do."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    return multiprocessing is not None and multiprocessing.parent_process() is not None
+
+
+def _call_before_shutdown(close: Callable[[], None]) -> None:
+    """Call *close* in the event loop as soon as a signal tells the server to end.
+
+    Servers wait for all responses to end before they notify the application of a shutdown, and they
+    do not notify a mounted application. A stream would keep them from ending. Many servers then end
+    the process in a way that skips `atexit`. *close* is a method; the handlers, which stay, do not
+    keep its object in memory.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    if handlers[signal.SIGTERM] is signal.SIG_DFL and _is_child():
+        # hypercorn sends SIGTERM to workers that already end. Without a handler the signal would
+        # end the process before its records are written.
+        def exit_while_running(number: int, frame: FrameType | None) -> None:
+            if loop.is_running():
+                sys.exit(128 + number)
+
+        signal.signal(signal.SIGTERM, exit_while_running)
+        return
+    # A process that does not handle SIGTERM is not a server that waits.
+    if not callable(handlers[signal.SIGTERM]):
+        return
+
+    found = weakref.WeakMethod(close)
+
+    def handle(number: int, frame: FrameType | None) -> object:
+        if (method := found()) is not None:
+            with suppress(RuntimeError):  # The loop is closed.
+                loop.call_soon_threadsafe(method)
+        handler = handlers[signal.Signals(number)]
+        return handler(number, frame) if callable(handler) else None
+
+    for number, handler in handlers.items():
+        if callable(handler):
+            signal.signal(number, handle)

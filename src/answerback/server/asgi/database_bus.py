@@ -81,7 +81,8 @@ class DatabaseBus(WorkerBus):
         self._looking: set[asyncio.Task[float | None]] = set()
         self._to_confirm: list[str] = []
         """The changes of other processes that wait until this one has applied them."""
-        self._unconfirmed: dict[str, _Confirmations] = {}
+        self._unconfirmed: dict[str, tuple[set[int], asyncio.Event]] = {}
+        """This process's changes: who has yet to apply each, and the event that nobody has."""
 
     async def start(self, on_message: OnMessage) -> None:
         self._loop = asyncio.get_running_loop()
@@ -170,14 +171,16 @@ class DatabaseBus(WorkerBus):
         So whichever process takes the client's next request, it knows the change.
         """
         change = os.urandom(8).hex()
-        self._unconfirmed[change] = waiting = _Confirmations(set(self._living - {self.number}))
+        missing, complete = set(self._living - {self.number}), asyncio.Event()
+        self._unconfirmed[change] = missing, complete
         self._notices.send(_TOPIC, f"{_ALL} {change}")
         # Another process may have changed the same thing: read here, too, what holds.
         self._woken.set()
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CONFIRMED):
-                    await waiting.complete.wait()
+                    if missing:
+                        await complete.wait()
         finally:
             del self._unconfirmed[change]
 
@@ -247,7 +250,10 @@ class DatabaseBus(WorkerBus):
     def _receive_notice(self, word: str, change: str = "", worker: str = "") -> None:
         if word == _APPLIED:
             if change in self._unconfirmed:
-                self._unconfirmed[change].add(int(worker))
+                missing, complete = self._unconfirmed[change]
+                missing.discard(int(worker))
+                if not missing:
+                    complete.set()
             return
         if word not in (_ALL, _MEMBERS, str(self.number)):
             return
@@ -266,21 +272,6 @@ class DatabaseBus(WorkerBus):
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, function, *arguments)
-
-
-class _Confirmations:
-    """The processes that have yet to apply a change."""
-
-    def __init__(self, missing: set[int]) -> None:
-        self._missing = missing
-        self.complete = asyncio.Event()
-        if not missing:
-            self.complete.set()
-
-    def add(self, worker: int) -> None:
-        self._missing.discard(worker)
-        if not self._missing:
-            self.complete.set()
 
 
 def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) -> bytes:

@@ -1,25 +1,22 @@
-"""MCP requests in flight over HTTP: the peer of each, its response, and a timer for all."""
+"""Requests in flight over HTTP: of MCP the peer of each, its response, and a timer for all.
+
+Questions that wait for a client's answer are here too, and the watch over a REST call's client.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import re
-import signal
-import sys
-import threading
-import weakref
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from contextvars import copy_context
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ...calls.failures import log_internal_error
 from ...core.json_value import Json
-from ...core.log import logger
 from ...core.versions import Version
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
@@ -36,7 +33,7 @@ from ...protocol.refusals import LIFETIME
 from ...protocol.session import ClientCapabilities
 from ...tools.context import CURRENT
 from ...tools.elicitation import Declined
-from .request import JSON_HEADERS, HttpRequest, Receive, challenge_headers, expiry_of
+from .request import JSON_HEADERS, HttpRequest, Receive, challenge_headers
 from .sse import KEEP_ALIVE, EventStream, disconnected
 from .worker_sockets import QuestionAnswered
 
@@ -193,7 +190,7 @@ class HttpPeer(McpPeer):
             self._wants_stream = True
         elif self._writing is None and not (self._closed or self._detached):
             self.can_refuse_by_status = False
-            expires = expiry_of(self.http)
+            expires = self.http.expires
             writing = self.stream.write_to(
                 self.http.send, start=0, prime=self.prime, expires=expires
             )
@@ -432,18 +429,6 @@ class InFlight:
         self._schedule()
 
 
-_SEVERAL_WORKERS = "this process seems to be one of several workers. "
-_NO_SECRET = (
-    "ANSWERBACK_SECRET is not set: a worker does not know the MCP sessions of the others, or the "
-    "questions that they asked. Set it to the same value for all of them. "
-)
-_NOT_SHARED = (
-    "The workers do not share what changes in an MCP session: the answers to questions, "
-    "cancellations, log levels, subscriptions and the end of a session need sticky sessions. "
-    "Clients of 2026-07-28 and `serve --workers` do not need them"
-)
-
-
 class DisconnectWatch:
     """Says whether a call's client has disconnected.
 
@@ -472,71 +457,3 @@ class DisconnectWatch:
         with suppress(OSError):  # ASGI allows a server to raise it here.
             await disconnected(self._receive)
         self._is_disconnected = True
-
-
-def warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
-    """Log what will not work if this process looks like one of several workers."""
-    text = ("" if has_secret else _NO_SECRET) + (_NOT_SHARED if has_sessions else "")
-    if not text:
-        return
-    # The server's environment or arguments may have the number; the last one counts.
-    arguments = sys.argv[1:]
-    values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
-    for index, argument in enumerate(arguments):
-        name, _, value = argument.partition("=")
-        if name in ("-w", "--workers"):
-            values.append(value or "".join(arguments[index + 1 : index + 2]))
-    counts = [int(value) for value in values if value.isdecimal()]
-    if counts:
-        is_one_of_several = counts[-1] > 1
-    else:
-        # A settings file may set the number, which is then unknown here.
-        is_worker = _is_child() or "gunicorn.arbiter" in sys.modules
-        is_one_of_several = is_worker and "--reload" not in sys.argv
-    if is_one_of_several:
-        logger().warning(_SEVERAL_WORKERS + text)
-
-
-def _is_child() -> bool:
-    """Return whether multiprocessing made this process, as uvicorn, hypercorn and granian do."""
-    multiprocessing = sys.modules.get("multiprocessing")
-    return multiprocessing is not None and multiprocessing.parent_process() is not None
-
-
-def call_before_shutdown(close: Callable[[], None]) -> None:
-    """Call *close* in the event loop as soon as a signal tells the server to end.
-
-    Servers wait for all responses to end before they notify the application of a shutdown, and they
-    do not notify a mounted application. A stream would keep them from ending. Many servers then end
-    the process in a way that skips `atexit`. *close* is a method; the handlers, which stay, do not
-    keep its object in memory.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return
-    loop = asyncio.get_running_loop()
-    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-    if handlers[signal.SIGTERM] is signal.SIG_DFL and _is_child():
-        # hypercorn sends SIGTERM to workers that already end. Without a handler the signal would
-        # end the process before its records are written.
-        def exit_while_running(number: int, frame: FrameType | None) -> None:
-            if loop.is_running():
-                sys.exit(128 + number)
-
-        signal.signal(signal.SIGTERM, exit_while_running)
-        return
-    # A process that does not handle SIGTERM is not a server that waits.
-    if not callable(handlers[signal.SIGTERM]):
-        return
-
-    found = weakref.WeakMethod(close)
-
-    def handle(number: int, frame: FrameType | None) -> object:
-        if (method := found()) is not None:
-            with suppress(RuntimeError):  # The loop is closed.
-                loop.call_soon_threadsafe(method)
-        handler = handlers[signal.Signals(number)]
-        return handler(number, frame) if callable(handler) else None
-
-    for number, handler in handlers.items():
-        if callable(handler):
-            signal.signal(number, handle)

@@ -58,7 +58,7 @@ from ...registry.declarations import Change, Registry
 from ...tools.tool import Tool
 from ..http.routes import refuse_media
 from .in_flight import BatchPeer, HttpPeer, InFlight
-from .request import JSON_HEADERS, HttpRequest, challenge_headers, expiry_of
+from .request import JSON_HEADERS, HttpRequest, challenge_headers
 from .sessions import (
     SESSION_HEADER,
     SESSION_METHODS,
@@ -150,7 +150,7 @@ class Stateless:
         )
         self._subscriptions[stream] = subscription
         timer = None
-        if (expires := expiry_of(peer.http)) is not None:
+        if (expires := peer.http.expires) is not None:
             delay = max(0.0, expires - time.time())
             timer = loop.call_later(delay, self._end, stream, subscription)
         try:
@@ -398,8 +398,7 @@ class Stateful:
     async def _write(self, stream: EventStream, http: HttpRequest, start: int) -> None:
         self._open_streams.add(stream)
         try:
-            expires = expiry_of(http)
-            await write_until_disconnected(stream, http, start=start, expires=expires)
+            await write_until_disconnected(stream, http, start=start, expires=http.expires)
         finally:
             self.sync.resumable.stop_following(stream)
             self._open_streams.discard(stream)

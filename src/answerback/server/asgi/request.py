@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import cached_property, lru_cache
@@ -174,6 +173,11 @@ class HttpRequest:
         found = self.scope.get("user")
         return found if isinstance(found, User) else None
 
+    @property
+    def expires(self) -> float | None:
+        """When the request's token expires, in seconds since 1970; None if it does not."""
+        return None if self.user is None else self.user.expires
+
     def describe_request(self, wire: str) -> RequestInfo:
         """Return the data of the request for `ctx.request`."""
         return AsgiRequestInfo(wire, self.scope)
@@ -248,13 +252,3 @@ class AsgiRequestInfo(RequestInfo):
         """
         user = self._source.get("user")
         return user if user and getattr(user, "is_authenticated", True) else None
-
-
-def expiry_of(request: HttpRequest) -> float | None:
-    """Return when a request's token expires, in seconds since 1970; None if it does not."""
-    return None if request.user is None else request.user.expires
-
-
-def seconds_until(expires: float | None, at_most: float) -> float:
-    """Return the seconds until a token expires, from 0 to *at_most*."""
-    return at_most if expires is None else min(at_most, max(0.0, expires - time.time()))

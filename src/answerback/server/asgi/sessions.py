@@ -419,7 +419,6 @@ SESSION_METHODS = frozenset(
     {"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 )
 """The requests that are about the session itself."""
-_EMPTY_RESULT = b"{}"
 
 
 class SessionSync:
@@ -437,7 +436,7 @@ class SessionSync:
         self.active = ActiveStreams()
 
     async def answer(
-        self, request: Request, client: HttpClient, described: RequestInfo | None = None
+        self, request: Request, client: HttpClient, described: RequestInfo | None
     ) -> bytes:
         """Return the result of a request about the session; raises RpcError or Unavailable.
 
@@ -454,7 +453,7 @@ class SessionSync:
             else:
                 uri = read_params(request.params, ReadResource).uri
             await self._change(ResourceSubscribed(client.nonce, uri, wanted))
-        return _EMPTY_RESULT
+        return b"{}"
 
     async def accept(self, message: Notification | Response, client: HttpClient) -> None:
         """Apply a client's notification or response; raises Unavailable."""

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from .request import HttpRequest, Receive, Send, seconds_until
+from .request import HttpRequest, Receive, Send
 
 KEEP_ALIVE = 15.0
 """Seconds without an event after which a comment keeps the connection alive."""
@@ -133,9 +133,12 @@ class EventStream:
                         await asyncio.sleep(0)
                 if self.ended:
                     break
+                seconds = KEEP_ALIVE
+                if expires is not None:
+                    seconds = min(seconds, max(0.0, expires - time.time()))
                 try:
                     # Not `wait_for`, which can lose a cancellation that comes at the same moment.
-                    async with asyncio.timeout(seconds_until(expires, KEEP_ALIVE)):
+                    async with asyncio.timeout(seconds):
                         await subscriber.wake.wait()
                 except TimeoutError:
                     if not subscriber.is_closed():

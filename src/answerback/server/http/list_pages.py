@@ -86,8 +86,7 @@ class ListPages:
         return _linked(written, rest, limit, call, request)
 
     async def _keep(self, reply: Reply[Any], call: Call) -> tuple[KeptPart | None, Sequence[int]]:
-        """Keep the whole of a reply; return its list, or None if it cannot be kept, and the bytes
-        of each item."""
+        """Keep a full reply; return its list and the bytes of each item, None if that fails."""
         encoded = encoded_data(reply)
         body = b'{"data":%b,"arguments":%b}' % (encoded, call.arguments)
         uri = await self._runtime.wholes.keep(body, owner_of_call(call))

@@ -184,34 +184,26 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
                 f"{self.root_path!r} cannot be a --root-path; give a path such as /tools"
             )
         msgspec.structs.force_setattr(self, "root_path", prefix)
-        only_local = is_only_local(self)
+        web = self.web
+        given = {"--uds": self.uds, "--trust-proxy": web.trusted_proxies, "--allow-host": web.hosts}
+        # With these flags, clients can be on other machines.
+        open_flags = [flag for flag, value in given.items() if value]
+        only_local = not open_flags and is_loopback(self.host)
         if self.console or (self.console is None and only_local):
             web = msgspec.structs.replace(
-                self.web,
+                web,
                 console=True,
                 only_local_console=self.console is None,
                 # Users of other machines can neither run the program nor need its path.
-                start=self.web.start if only_local else None,
+                start=web.start if only_local else None,
             )
             msgspec.structs.force_setattr(self, "web", web)
         if self.debug and not only_local:
             # Whoever controls the DNS of an allowed host could read the exceptions in a browser.
             conflict, advice = f"the host {self.host!r}", "give --host 127.0.0.1, or no --debug"
-            if flags := _open_flags(self):
-                conflict, advice = flags[0], "leave out one of the two"
+            if open_flags:
+                conflict, advice = open_flags[0], "leave out one of the two"
             raise BadOption(
                 f"--debug shows exceptions to callers, so it serves this machine alone and "
                 f"cannot be used with {conflict}; {advice}"
             )
-
-
-def is_only_local(options: ServeOptions) -> bool:
-    """Return whether only clients on this machine reach the server."""
-    return not _open_flags(options) and is_loopback(options.host)
-
-
-def _open_flags(options: ServeOptions) -> list[str]:
-    """Return the given flags with which clients can be on other machines."""
-    web = options.web
-    flags = {"--uds": options.uds, "--trust-proxy": web.trusted_proxies, "--allow-host": web.hosts}
-    return [flag for flag, value in flags.items() if value]
