@@ -108,7 +108,7 @@ class _TooLarge(Exception):
     """The body of a request is larger than the server allows."""
 
 
-class OwnPages:
+class AuthorPages:
     """The pages of an app and the apps it includes."""
 
     def __init__(self, registry: Registry, guard: Guard, routes: Routes, max_body: int) -> None:
@@ -266,38 +266,6 @@ class AsgiApp:
         else:
             await self._answer_http(scope, receive, send)
 
-    async def _answer_through_layers(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._proxies is not None:
-            scope = _behind_proxy(scope, self._proxies)
-        if self._auth is not None and await self._auth.answer_page(scope, receive, send):
-            return
-        if self._own_pages is not None and await self._own_pages.answer(scope, receive, send):
-            return
-        await (self._cors or self._answer)(scope, receive, send)
-
-    async def join(self, bus: WorkerBus) -> None:
-        """Join other workers. Call this before the first request; raises Unavailable."""
-
-        async def apply(message: WorkerMessage) -> None:
-            await self._mcp.apply(message)
-
-        self._bus = bus
-        await bus.start(apply)
-        self._unlink = self._registry.changes.link(bus.forward_change, bus.forward_switch)
-        self._must_join = False
-
-    async def _join_hosts(self) -> None:
-        """Start the state and join the processes that share it, once; raises Unavailable."""
-        assert self.runtime.state is not None
-        async with self._joining:
-            if self._must_join:
-                from .database_bus import DatabaseBus
-
-                self.runtime.state.start()
-                # It belongs to the bus of an earlier start, or of an attempt that failed.
-                self.__dict__.pop("_mcp", None)
-                await self.join(DatabaseBus(self.runtime.state, self._registry))
-
     async def _join_or_refuse(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Join the other hosts; if that fails, refuse the request and return False."""
         try:
@@ -309,53 +277,21 @@ class AsgiApp:
             await request.respond_with(self._routes.refuse(refused, request))
         return not self._must_join
 
-    def open(self) -> None:
-        """Serve, even after a shutdown."""
-        self._is_closing = self.runtime.is_stopped = False
-        if "_mcp" in self.__dict__:
-            self._mcp.open()
+    @cached_property
+    def _answer_http(self) -> ASGIApp:
+        # At the first request, because of the pages.
+        layers = (self._proxies, self._auth, self._author_pages, self._cors)
+        has_layers = any(layer is not None for layer in layers)
+        return self._answer_through_layers if has_layers else self._answer
 
-    def close(self) -> None:
-        """End open streams and questions."""
-        self._is_closing = True
-        # Without an MCP request there is nothing to end.
-        if "_mcp" in self.__dict__:
-            self._mcp.close()
-
-    async def start(self) -> LifespanFailed | None:
-        """Join the other hosts and start the app's lifespan; log and return a failure."""
-        while self._must_join:
-            try:
-                await self._join_hosts()
-            except Unavailable:
-                await asyncio.sleep(_AFTER_FAILURE)
-        if self._registry.lifespan is not None:
-            failure = await self._registry.lifespan.try_to_start(self)
-            if failure is not None:
-                return failure
-        if self.runtime.task_store is not None:
-            from ...tasks.service import task_service
-
-            # Tasks from an earlier run may be waiting.
-            task_service(self.runtime)
-        return None
-
-    async def stop(self) -> LifespanFailed | None:
-        """End the app's tasks and lifespan; log and return a failure."""
-        self.runtime.is_stopped = True
-        if self.runtime.tasks is not None:
-            await self.runtime.tasks.stop()
-        error = None
-        if self._registry.lifespan is not None:
-            error = await self._registry.lifespan.try_to_stop(self)
-        if self.runtime.state is not None:
-            if self._unlink is not None:
-                self._unlink()
-            await self._bus.close()
-            # A later start joins anew, with another number.
-            self._must_join = True
-            self.runtime.state.close()
-        return error
+    async def _answer_through_layers(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._proxies is not None:
+            scope = _behind_proxy(scope, self._proxies)
+        if self._auth is not None and await self._auth.answer_page(scope, receive, send):
+            return
+        if self._author_pages is not None and await self._author_pages.answer(scope, receive, send):
+            return
+        await (self._cors or self._answer)(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
@@ -409,11 +345,6 @@ class AsgiApp:
             if watch is not None:
                 watch.stop()
 
-    def _shut_down(self) -> None:
-        """Prepare for the end of another server, which may not notify this application."""
-        self.close()
-        self.runtime.write_records()
-
     async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the lifespan events of the server, and refuse a WebSocket."""
         if scope["type"] == "websocket":
@@ -433,19 +364,88 @@ class AsgiApp:
             return
         await send({"type": "lifespan.shutdown.complete"})
 
-    @cached_property
-    def _answer_http(self) -> ASGIApp:
-        # At the first request, because of the pages.
-        layers = (self._proxies, self._auth, self._own_pages, self._cors)
-        has_layers = any(layer is not None for layer in layers)
-        return self._answer_through_layers if has_layers else self._answer
+    async def start(self) -> LifespanFailed | None:
+        """Join the other hosts and start the app's lifespan; log and return a failure."""
+        while self._must_join:
+            try:
+                await self._join_hosts()
+            except Unavailable:
+                await asyncio.sleep(_AFTER_FAILURE)
+        if self._registry.lifespan is not None:
+            failure = await self._registry.lifespan.try_to_start(self)
+            if failure is not None:
+                return failure
+        if self.runtime.task_store is not None:
+            from ...tasks.service import task_service
+
+            # Tasks from an earlier run may be waiting.
+            task_service(self.runtime)
+        return None
+
+    async def stop(self) -> LifespanFailed | None:
+        """End the app's tasks and lifespan; log and return a failure."""
+        self.runtime.is_stopped = True
+        if self.runtime.tasks is not None:
+            await self.runtime.tasks.stop()
+        error = None
+        if self._registry.lifespan is not None:
+            error = await self._registry.lifespan.try_to_stop(self)
+        if self.runtime.state is not None:
+            if self._unlink is not None:
+                self._unlink()
+            await self._bus.close()
+            # A later start joins again, with another number.
+            self._must_join = True
+            self.runtime.state.close()
+        return error
+
+    def open(self) -> None:
+        """Serve, even after a shutdown."""
+        self._is_closing = self.runtime.is_stopped = False
+        if "_mcp" in self.__dict__:
+            self._mcp.open()
+
+    def close(self) -> None:
+        """End open streams and questions."""
+        self._is_closing = True
+        # Without an MCP request there is nothing to end.
+        if "_mcp" in self.__dict__:
+            self._mcp.close()
+
+    def _shut_down(self) -> None:
+        """Prepare for the end of another server, which may not notify this application."""
+        self.close()
+        self.runtime.write_records()
+
+    async def _join_hosts(self) -> None:
+        """Start the state and join the processes that share it, once; raises Unavailable."""
+        assert self.runtime.state is not None
+        async with self._joining:
+            if self._must_join:
+                from .database_bus import DatabaseBus
+
+                self.runtime.state.start()
+                # It belongs to the bus of an earlier start, or of an attempt that failed.
+                self.__dict__.pop("_mcp", None)
+                await self.join(DatabaseBus(self.runtime.state, self._registry))
+
+    async def join(self, bus: WorkerBus) -> None:
+        """Join other workers. Call this before the first request; raises Unavailable."""
+
+        async def apply(message: WorkerMessage) -> None:
+            await self._mcp.apply(message)
+
+        self._bus = bus
+        await bus.start(apply)
+        self._unlink = self._registry.changes.link(bus.forward_change, bus.forward_switch)
+        self._must_join = False
 
     @cached_property
-    def _own_pages(self) -> OwnPages | None:
+    def _author_pages(self) -> AuthorPages | None:
         # At the first request: an author may register pages after the application was made.
         if not any(app.routes for app in self._registry.apps()):
             return None
-        return OwnPages(self._registry, self._guard, self._routes, self._max_body)
+        return AuthorPages(self._registry, self._guard, self._routes, self._max_body)
 
     @cached_property
     def _console(self) -> ConsoleRoutes:

@@ -44,7 +44,7 @@ from .worker_sockets import (
 T = TypeVar("T")
 _TOPIC = "bus"
 _ALL, _MEMBERS, _APPLIED = "all", "members", "applied"
-"""The first words of notices: for all processes, about a process that has come or gone, and from a
+"""The first words of notices: for all processes, about a process that joined or left, and from a
 process that has applied a change. A notice for one process begins with its number."""
 _CONFIRMED = 0.5
 """Seconds for which a change waits until all processes have applied it."""
@@ -82,7 +82,7 @@ class DatabaseBus(WorkerBus):
         self._to_confirm: list[str] = []
         """The changes of other processes that wait until this one has applied them."""
         self._unconfirmed: dict[str, tuple[set[int], asyncio.Event]] = {}
-        """This process's changes: who has yet to apply each, and the event that nobody has."""
+        """By change of this process: who has yet to apply it, and the event that all have."""
 
     async def start(self, on_message: OnMessage) -> None:
         self._loop = asyncio.get_running_loop()
@@ -185,7 +185,7 @@ class DatabaseBus(WorkerBus):
             del self._unconfirmed[change]
 
     def _look(self) -> tuple[list[WorkerMessage], list[SessionRow], list[Switch], float]:
-        # In this order: the sender of a message has kept its switches before.
+        # In this order: the sender of a message has stored its switches before.
         self._taken += self._mailbox.take()
         switches = [msgspec.convert(row, Switch) for row in self._switches.all()]
         if self._must_read_all:
@@ -284,9 +284,9 @@ def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) ->
     return encode_message(msgspec.structs.replace(session, subscriptions=uris))
 
 
-def _state_in(kept: bytes | None) -> SessionChanged | None:
+def _state_in(stored: bytes | None) -> SessionChanged | None:
     try:
-        return None if kept is None else _session_changes.decode(kept)
+        return None if stored is None else _session_changes.decode(stored)
     except msgspec.DecodeError as exc:
         logger().warning("the state of a session is ignored; another version wrote it: %s", exc)
         return None

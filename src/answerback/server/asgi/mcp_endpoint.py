@@ -73,8 +73,9 @@ from .worker_sockets import RegistryChanged, RegistrySwitched, WorkerBus, Worker
 
 if TYPE_CHECKING:
     from ...protocol.task_methods import TaskFeed
-
-
+_STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
+_ACCEPTED = (b"json", b"event-stream", b"application/*", b"*/*")
+"""Parts of an Accept header, one of which a client must send if it sends the header."""
 METHOD = b"mcp-method"
 NAME = b"mcp-name"
 PARAM = b"mcp-param-"
@@ -84,174 +85,145 @@ _STATUS = {INTERNAL_ERROR: 200, METHOD_NOT_FOUND: 404}
 _NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?", re.ASCII)
 
 
-class Stateless:
-    """Answers POSTs of clients from 2026-07-28 on."""
+class McpEndpoint:
+    """Checks a request, finds its era, and hands it on."""
 
-    def __init__(self, registry: Registry, engine: Engine, in_flight: InFlight) -> None:
-        self._registry = registry
-        self._engine = engine
-        self._prefix = registry.contract.tool_prefix
-        self._in_flight = in_flight
-        self._subscriptions: dict[EventStream, Subscription] = {}
+    def __init__(self, runtime: Runtime, signer: Signer, bus: WorkerBus, *, sessions: bool) -> None:
+        self._registry = registry = runtime.registry
+        self._engine = Engine(runtime, lambda: signer)
+        in_flight = InFlight()
+        keeper = Sessions(signer, bus.number, is_bound=runtime.auth is not None, are_kept=sessions)
+        self._has_sessions = sessions
+        self._stateful = Stateful(registry, self._engine, keeper, bus, in_flight)
+        self._stateless = Stateless(registry, self._engine, in_flight)
 
-    async def post(self, request: Request, meta: Meta | None, http: HttpRequest) -> None:
-        """Answer one request."""
+    async def answer(
+        self, http: HttpRequest, body: bytes | Reply[Any], refused: Reply[Any] | None
+    ) -> None:
+        """Respond to a request; *refused* is the guard's refusal."""
         try:
-            peer = self._peer_for(request, meta, http)
-            if request.method == "subscriptions/listen":
-                feed = await self._engine.task_feed(request.params, peer)
-                await self._subscribe(request, peer, feed)
-                return
-        except RpcError as error:
-            frame = error_frame(request.id, error)
-            await http.respond(_STATUS.get(error.code, 400), JSON_HEADERS, frame)
-            return
-        found = await self._in_flight.run(self._engine, request, peer)
-        if found is None:
-            await peer.abandon()
-        elif peer.error is None:
-            await peer.finish(found)
+            if refused is None and http.method == "POST":
+                if http.content_type != b"application/json":
+                    refused = refuse_media(http.content_type)
+                if isinstance(body, bytes) and refused is None:
+                    if http.path == "/message":
+                        await self._message(body, http)
+                    else:
+                        await self._post(body, http)
+                    return
+            reason = refused or body
+            if isinstance(reason, Reply) and reason.error is not None:
+                status = reason.error.row.status
+                raise HttpError(status, RpcError(INVALID_REQUEST, reason.error.message))
+            await self._get_or_delete(http)
+        except Unavailable as exc:
+            headers = ((b"retry-after", b"%d" % (exc.retry_after or 1)), *JSON_HEADERS)
+            await http.respond(503, headers, error_frame(None, _unavailable(exc)))
+        except HttpError as error:
+            frame = error_frame(error.error.id, error.error)
+            await http.respond(error.status, (*error.headers, *JSON_HEADERS), frame)
+
+    async def apply(self, message: WorkerMessage) -> None:
+        """Apply another worker's message."""
+        if isinstance(message, RegistryChanged):
+            self._registry.changes.deliver(message.change)
+        elif isinstance(message, RegistrySwitched):
+            apply_switch(self._registry, message.switch)
         else:
-            await peer.finish(found, _STATUS.get(peer.error.code, 400))
+            await self._stateful.sync.apply(message)
 
-    def _peer_for(self, request: Request, found: Meta | None, http: HttpRequest) -> HttpPeer:
-        """Return the peer of a request; raises RpcError.
-
-        The checks, in this order: repeated headers, `_meta`, headers equal to the body, version.
-        """
-        headers = http.headers
-        if len(headers) != len(http.scope["headers"]):
-            names = [name for name, _ in http.scope["headers"]]
-            for name in names:
-                if (name in _ROUTING or name.startswith(PARAM)) and names.count(name) > 1:
-                    raise _mismatch(name, "is there twice")
-        meta, client = require_meta(found)
-        _check_routing(request, str(meta.version), headers)
-        version = stateless_version(meta)
-        params = request.params
-        peer = HttpPeer(request.id, version, client, http)
-        if isinstance(params, ToolCall):
-            tool = self._registry.tools.get(params.name.removeprefix(self._prefix))
-            if tool is not None and tool.signature.header_params and is_visible_to(peer)(tool):
-                _check_params(tool, params, headers)
-        peer.level = meta.level
-        peer.progress_token = meta.token
-        peer.cancel_on_disconnect = True
-        if self._registry.has_gates:
-            peer.is_held = is_gated(self._registry, request, self._engine.tool_name(request))
-        return peer
-
-    async def _subscribe(self, request: Request, peer: HttpPeer, tasks: TaskFeed | None) -> None:
-        loop = asyncio.get_running_loop()
-        stream = EventStream(loop)
-        described = described_if_hiding(self._registry, peer)
-        subscription = Subscription(
-            self._registry, request.id, request.params, stream.offer_or_end, described, tasks
-        )
-        self._subscriptions[stream] = subscription
-        timer = None
-        if (expires := peer.http.expires) is not None:
-            delay = max(0.0, expires - time.time())
-            timer = loop.call_later(delay, self._end, stream, subscription)
-        try:
-            await write_until_disconnected(stream, peer.http)
-        finally:
-            if timer is not None:
-                timer.cancel()
-            subscription.end()
-            del self._subscriptions[stream]
+    def open(self) -> None:
+        """Serve, even after a shutdown."""
+        self._stateful.sync.questions.open()
 
     def close(self) -> None:
-        """End every subscription with its result."""
-        for stream, subscription in self._subscriptions.items():
-            self._end(stream, subscription)
+        """End open streams and questions."""
+        self._stateful.close()
+        self._stateless.close()
 
-    def _end(self, stream: EventStream, subscription: Subscription) -> None:
-        info = self._engine.server_info.server_info(V2026_07_28)
-        stream.append(subscription.last_frame(info))
-        stream.end()
+    def _post(self, body: bytes, http: HttpRequest) -> Coroutine[Any, Any, None]:
+        """Return the coroutine that answers the message or the batch; raises HttpError."""
+        http.text = body
+        if b"json" not in http.accept and http.accept:
+            accept = http.accept.lower()
+            if not any(media in accept for media in _ACCEPTED):
+                reason = "Not acceptable: accept application/json and text/event-stream"
+                raise HttpError(406, RpcError(INVALID_REQUEST, reason))
+        stateless = _names_stateless_version(http)
+        try:
+            if is_batch(body):
+                texts = parse_batch(body)
+                if stateless:
+                    raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
+                return self._stateful.post_batch(texts, http)
+            message = parse(body)
+            if isinstance(message, Request):
+                meta = meta_of(message)
+                # The body counts too: a client that forgot the header gets an error that names it.
+                if stateless or is_stateless(meta):
+                    return self._stateless.post(message, meta, http)
+                return self._stateful.post(message, meta, http)
+        except RpcError as error:
+            raise HttpError(400, error) from None
+        return http.respond(202, (), b"") if stateless else self._stateful.accept(message, http)
 
+    async def _get_or_delete(self, http: HttpRequest) -> None:
+        with_sessions = (
+            self._has_sessions and http.path != "/message" and not _names_stateless_version(http)
+        )
+        if with_sessions:
+            if http.method == "GET":
+                return await self._stateful.get(http)
+            if http.method == "DELETE":
+                return await self._stateful.delete(http)
+        allowed = "GET, POST, DELETE" if with_sessions else "POST"
+        error = RpcError(INVALID_REQUEST, f"Method not allowed: {http.method}")
+        raise HttpError(405, error, Allow=allowed)
 
-class _Named(msgspec.Struct):
-    """The member that the name header repeats; its type is checked later."""
+    async def _message(self, body: bytes, http: HttpRequest) -> None:
+        """Answer one JSON-RPC request in plain JSON, without a handshake or a session."""
+        http.text = body
+        try:
+            request = parse(body)
+        except RpcError as error:
+            raise HttpError(400, error) from None
+        if not isinstance(request, Request):
+            await http.respond(202, (), b"")
+            return
+        peer = McpPeer()
+        peer.id = request.id
+        peer.version = LATEST_STATEFUL
+        peer.client = ClientCapabilities()
+        peer.caller = http.caller
+        peer.http = http
+        peer.can_refuse_by_status = True
+        frame = await self._message_frame(request, peer)
+        status, headers = 200, JSON_HEADERS
+        if peer.error is not None and peer.error.challenge is not None:
+            status, challenge = peer.error.challenge
+            headers = challenge_headers(challenge)
+        await http.respond(status, headers, frame)
 
-    name: Json = None
-    uri: Json = None
-    task: Json = msgspec.field(default=None, name="taskId")
-
-
-def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes]) -> None:
-    """Raise RpcError if a header is missing, malformed, or differs from the body."""
-    params = request.params
-    name: Json = None
-    if isinstance(params, ToolCall):
-        name = params.name
-    elif (member := NAMED_BY.get(request.method)) is not None:
-        named = read_params(params, _Named)
-        name = {"name": named.name, "uri": named.uri, "taskId": named.task}[member]
-    for header, value in ((VERSION_HEADER, version), (METHOD, request.method), (NAME, name)):
-        if not isinstance(value, str):
-            continue  # The request has no name, or a malformed one, which is refused later.
-        found = headers.get(header)
-        if found is None:
-            raise _mismatch(header, "is missing")
-        is_equal = found.decode("latin-1") == value and value[:2] != "=?"
-        if not is_equal and _decoded(header, found) != value:
-            raise _mismatch(header, "does not match the body")
-
-
-def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) -> None:
-    """Raise RpcError if a mirrored argument differs between its header and the body."""
-    try:
-        arguments = msgspec.json.decode(params.arguments)
-    except ValueError:
-        return  # The pipeline decodes the arguments later, and reports the error.
-    for path, header in tool.signature.header_params.items():
-        value = arguments
-        for step in path:
-            value = value.get(step) if isinstance(value, dict) else None
-        name = PARAM + header.lower().encode()
-        found = headers.get(name)
-        if value is None:
-            continue
-        if found is None:
-            raise _mismatch(name, "is missing")
-        if not _is_equal(_decoded(name, found), value):
-            raise _mismatch(name, "does not match the body")
-
-
-def _decoded(name: bytes, value: bytes) -> str:
-    """Return the value of a header; base64 in `=?base64?…?=` is decoded."""
-    text = value.decode("latin-1").strip(" \t")
-    if text[:2] != "=?":
-        return text
-    try:
-        return decode_header(text)
-    except ValueError:
-        raise _mismatch(name, "is not base64 of UTF-8") from None
-
-
-def _is_equal(text: str, value: Json) -> bool:
-    if isinstance(value, bool):
-        return text == ("true" if value else "false")
-    if isinstance(value, int | float):
-        if _NUMBER.fullmatch(text) is None:
-            return False
-        # A float would round a large integer, and "3.0" is an integer too.
-        whole, _, rest = text.partition(".")
-        is_float = rest.strip("0") or "e" in text.lower()
-        return (float(text) if is_float else int(whole)) == value
-    return bool(text == value)
-
-
-def _mismatch(name: bytes, what: str) -> RpcError:
-    return RpcError(HEADER_MISMATCH, f"Header {name.decode('latin-1')} {what}")
+    async def _message_frame(self, request: Request, peer: McpPeer) -> Frame:
+        try:
+            if request.method == "ping":
+                return result_frame(request.id, b"{}")
+            if request.method == "initialize":
+                has_user = peer.describe_request("mcp").user is not None
+                server_info = self._engine.server_info
+                _, result = server_info.initialize(request.params, has_user=has_user)
+                return result_frame(request.id, result)
+            meta_of(request)
+        except RpcError as error:
+            return error_frame(request.id, error)
+        return await self._engine.respond(request, peer)
 
 
-def _unavailable(exc: Unavailable) -> RpcError:
-    """Return the error of a request that needs the database, which is away."""
-    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
-    return RpcError(INTERNAL_ERROR, exc.message, data)
+def _names_stateless_version(http: HttpRequest) -> bool:
+    version = http.headers.get(VERSION_HEADER)
+    if version is None or version in _STATEFUL_VERSIONS:
+        return False
+    return version.strip() not in _STATEFUL_VERSIONS
 
 
 class Stateful:
@@ -485,147 +457,171 @@ def _can_be_asked(client: ClientCapabilities) -> bool:
     return client.form or client.url or client.sampling or client.roots
 
 
-_STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
-_ACCEPTED = (b"json", b"event-stream", b"application/*", b"*/*")
-"""Parts of an Accept header, one of which a client must send if it sends the header."""
+def _unavailable(exc: Unavailable) -> RpcError:
+    """Return the error of a request that needs the database, which is away."""
+    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
+    return RpcError(INTERNAL_ERROR, exc.message, data)
 
 
-class McpEndpoint:
-    """Checks a request, finds its era, and hands it on."""
+class Stateless:
+    """Answers POSTs of clients from 2026-07-28 on."""
 
-    def __init__(self, runtime: Runtime, signer: Signer, bus: WorkerBus, *, sessions: bool) -> None:
-        self._registry = registry = runtime.registry
-        self._engine = Engine(runtime, lambda: signer)
-        in_flight = InFlight()
-        keeper = Sessions(signer, bus.number, is_bound=runtime.auth is not None, are_kept=sessions)
-        self._has_sessions = sessions
-        self._stateful = Stateful(registry, self._engine, keeper, bus, in_flight)
-        self._stateless = Stateless(registry, self._engine, in_flight)
+    def __init__(self, registry: Registry, engine: Engine, in_flight: InFlight) -> None:
+        self._registry = registry
+        self._engine = engine
+        self._prefix = registry.contract.tool_prefix
+        self._in_flight = in_flight
+        self._subscriptions: dict[EventStream, Subscription] = {}
 
-    async def answer(
-        self, http: HttpRequest, body: bytes | Reply[Any], refused: Reply[Any] | None
-    ) -> None:
-        """Respond to a request; *refused* is the guard's refusal."""
+    async def post(self, request: Request, meta: Meta | None, http: HttpRequest) -> None:
+        """Answer one request."""
         try:
-            if refused is None and http.method == "POST":
-                if http.content_type != b"application/json":
-                    refused = refuse_media(http.content_type)
-                if isinstance(body, bytes) and refused is None:
-                    if http.path == "/message":
-                        await self._message(body, http)
-                    else:
-                        await self._post(body, http)
-                    return
-            reason = refused or body
-            if isinstance(reason, Reply) and reason.error is not None:
-                status = reason.error.row.status
-                raise HttpError(status, RpcError(INVALID_REQUEST, reason.error.message))
-            await self._get_or_delete(http)
-        except Unavailable as exc:
-            headers = ((b"retry-after", b"%d" % (exc.retry_after or 1)), *JSON_HEADERS)
-            await http.respond(503, headers, error_frame(None, _unavailable(exc)))
-        except HttpError as error:
-            frame = error_frame(error.error.id, error.error)
-            await http.respond(error.status, (*error.headers, *JSON_HEADERS), frame)
-
-    async def apply(self, message: WorkerMessage) -> None:
-        """Apply another worker's message."""
-        if isinstance(message, RegistryChanged):
-            self._registry.changes.deliver(message.change)
-        elif isinstance(message, RegistrySwitched):
-            apply_switch(self._registry, message.switch)
+            peer = self._peer_for(request, meta, http)
+            if request.method == "subscriptions/listen":
+                feed = await self._engine.task_feed(request.params, peer)
+                await self._subscribe(request, peer, feed)
+                return
+        except RpcError as error:
+            frame = error_frame(request.id, error)
+            await http.respond(_STATUS.get(error.code, 400), JSON_HEADERS, frame)
+            return
+        found = await self._in_flight.run(self._engine, request, peer)
+        if found is None:
+            await peer.abandon()
+        elif peer.error is None:
+            await peer.finish(found)
         else:
-            await self._stateful.sync.apply(message)
+            await peer.finish(found, _STATUS.get(peer.error.code, 400))
 
-    def open(self) -> None:
-        """Serve, even after a shutdown."""
-        self._stateful.sync.questions.open()
+    def _peer_for(self, request: Request, found: Meta | None, http: HttpRequest) -> HttpPeer:
+        """Return the peer of a request; raises RpcError.
+
+        The checks, in this order: repeated headers, `_meta`, headers equal to the body, version.
+        """
+        headers = http.headers
+        if len(headers) != len(http.scope["headers"]):
+            names = [name for name, _ in http.scope["headers"]]
+            for name in names:
+                if (name in _ROUTING or name.startswith(PARAM)) and names.count(name) > 1:
+                    raise _mismatch(name, "is there twice")
+        meta, client = require_meta(found)
+        _check_routing(request, str(meta.version), headers)
+        version = stateless_version(meta)
+        params = request.params
+        peer = HttpPeer(request.id, version, client, http)
+        if isinstance(params, ToolCall):
+            tool = self._registry.tools.get(params.name.removeprefix(self._prefix))
+            if tool is not None and tool.signature.header_params and is_visible_to(peer)(tool):
+                _check_params(tool, params, headers)
+        peer.level = meta.level
+        peer.progress_token = meta.token
+        peer.cancel_on_disconnect = True
+        if self._registry.has_gates:
+            peer.is_held = is_gated(self._registry, request, self._engine.tool_name(request))
+        return peer
+
+    async def _subscribe(self, request: Request, peer: HttpPeer, tasks: TaskFeed | None) -> None:
+        loop = asyncio.get_running_loop()
+        stream = EventStream(loop)
+        described = described_if_hiding(self._registry, peer)
+        subscription = Subscription(
+            self._registry, request.id, request.params, stream.offer_or_end, described, tasks
+        )
+        self._subscriptions[stream] = subscription
+        timer = None
+        if (expires := peer.http.expires) is not None:
+            delay = max(0.0, expires - time.time())
+            timer = loop.call_later(delay, self._end, stream, subscription)
+        try:
+            await write_until_disconnected(stream, peer.http)
+        finally:
+            if timer is not None:
+                timer.cancel()
+            subscription.end()
+            del self._subscriptions[stream]
 
     def close(self) -> None:
-        """End open streams and questions."""
-        self._stateful.close()
-        self._stateless.close()
+        """End every subscription with its result."""
+        for stream, subscription in self._subscriptions.items():
+            self._end(stream, subscription)
 
-    def _post(self, body: bytes, http: HttpRequest) -> Coroutine[Any, Any, None]:
-        """Return the coroutine that answers the message or the batch; raises HttpError."""
-        http.text = body
-        if b"json" not in http.accept and http.accept:
-            accept = http.accept.lower()
-            if not any(media in accept for media in _ACCEPTED):
-                reason = "Not acceptable: accept application/json and text/event-stream"
-                raise HttpError(406, RpcError(INVALID_REQUEST, reason))
-        stateless = _names_stateless_version(http)
-        try:
-            if is_batch(body):
-                texts = parse_batch(body)
-                if stateless:
-                    raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
-                return self._stateful.post_batch(texts, http)
-            message = parse(body)
-            if isinstance(message, Request):
-                meta = meta_of(message)
-                # The body counts too: a client that forgot the header gets an error that names it.
-                if stateless or is_stateless(meta):
-                    return self._stateless.post(message, meta, http)
-                return self._stateful.post(message, meta, http)
-        except RpcError as error:
-            raise HttpError(400, error) from None
-        return http.respond(202, (), b"") if stateless else self._stateful.accept(message, http)
-
-    async def _get_or_delete(self, http: HttpRequest) -> None:
-        with_sessions = (
-            self._has_sessions and http.path != "/message" and not _names_stateless_version(http)
-        )
-        if with_sessions:
-            if http.method == "GET":
-                return await self._stateful.get(http)
-            if http.method == "DELETE":
-                return await self._stateful.delete(http)
-        allowed = "GET, POST, DELETE" if with_sessions else "POST"
-        error = RpcError(INVALID_REQUEST, f"Method not allowed: {http.method}")
-        raise HttpError(405, error, Allow=allowed)
-
-    async def _message(self, body: bytes, http: HttpRequest) -> None:
-        """Answer one JSON-RPC request in plain JSON, without a handshake or a session."""
-        http.text = body
-        try:
-            request = parse(body)
-        except RpcError as error:
-            raise HttpError(400, error) from None
-        if not isinstance(request, Request):
-            await http.respond(202, (), b"")
-            return
-        peer = McpPeer()
-        peer.id = request.id
-        peer.version = LATEST_STATEFUL
-        peer.client = ClientCapabilities()
-        peer.caller = http.caller
-        peer.http = http
-        peer.can_refuse_by_status = True
-        frame = await self._message_frame(request, peer)
-        status, headers = 200, JSON_HEADERS
-        if peer.error is not None and peer.error.challenge is not None:
-            status, challenge = peer.error.challenge
-            headers = challenge_headers(challenge)
-        await http.respond(status, headers, frame)
-
-    async def _message_frame(self, request: Request, peer: McpPeer) -> Frame:
-        try:
-            if request.method == "ping":
-                return result_frame(request.id, b"{}")
-            if request.method == "initialize":
-                has_user = peer.describe_request("mcp").user is not None
-                server_info = self._engine.server_info
-                _, result = server_info.initialize(request.params, has_user=has_user)
-                return result_frame(request.id, result)
-            meta_of(request)
-        except RpcError as error:
-            return error_frame(request.id, error)
-        return await self._engine.respond(request, peer)
+    def _end(self, stream: EventStream, subscription: Subscription) -> None:
+        info = self._engine.server_info.server_info(V2026_07_28)
+        stream.append(subscription.last_frame(info))
+        stream.end()
 
 
-def _names_stateless_version(http: HttpRequest) -> bool:
-    version = http.headers.get(VERSION_HEADER)
-    if version is None or version in _STATEFUL_VERSIONS:
-        return False
-    return version.strip() not in _STATEFUL_VERSIONS
+class _Named(msgspec.Struct):
+    """The member that the name header repeats; its type is checked later."""
+
+    name: Json = None
+    uri: Json = None
+    task: Json = msgspec.field(default=None, name="taskId")
+
+
+def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes]) -> None:
+    """Raise RpcError if a header is missing, malformed, or differs from the body."""
+    params = request.params
+    name: Json = None
+    if isinstance(params, ToolCall):
+        name = params.name
+    elif (member := NAMED_BY.get(request.method)) is not None:
+        named = read_params(params, _Named)
+        name = {"name": named.name, "uri": named.uri, "taskId": named.task}[member]
+    for header, value in ((VERSION_HEADER, version), (METHOD, request.method), (NAME, name)):
+        if not isinstance(value, str):
+            continue  # The request has no name, or a malformed one, which is refused later.
+        found = headers.get(header)
+        if found is None:
+            raise _mismatch(header, "is missing")
+        is_equal = found.decode("latin-1") == value and value[:2] != "=?"
+        if not is_equal and _decoded(header, found) != value:
+            raise _mismatch(header, "does not match the body")
+
+
+def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) -> None:
+    """Raise RpcError if a mirrored argument differs between its header and the body."""
+    try:
+        arguments = msgspec.json.decode(params.arguments)
+    except ValueError:
+        return  # The pipeline decodes the arguments later, and reports the error.
+    for path, header in tool.signature.header_params.items():
+        value = arguments
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
+        name = PARAM + header.lower().encode()
+        found = headers.get(name)
+        if value is None:
+            continue
+        if found is None:
+            raise _mismatch(name, "is missing")
+        if not _is_equal(_decoded(name, found), value):
+            raise _mismatch(name, "does not match the body")
+
+
+def _decoded(name: bytes, value: bytes) -> str:
+    """Return the value of a header; base64 in `=?base64?…?=` is decoded."""
+    text = value.decode("latin-1").strip(" \t")
+    if text[:2] != "=?":
+        return text
+    try:
+        return decode_header(text)
+    except ValueError:
+        raise _mismatch(name, "is not base64 of UTF-8") from None
+
+
+def _is_equal(text: str, value: Json) -> bool:
+    if isinstance(value, bool):
+        return text == ("true" if value else "false")
+    if isinstance(value, int | float):
+        if _NUMBER.fullmatch(text) is None:
+            return False
+        # A float would round a large integer, and "3.0" is an integer too.
+        whole, _, rest = text.partition(".")
+        is_float = rest.strip("0") or "e" in text.lower()
+        return (float(text) if is_float else int(whole)) == value
+    return bool(text == value)
+
+
+def _mismatch(name: bytes, what: str) -> RpcError:
+    return RpcError(HEADER_MISMATCH, f"Header {name.decode('latin-1')} {what}")

@@ -317,7 +317,7 @@ class ResumableStreams:
         self._streams[id] = (client.nonce, stream)
         while (
             len(self._streams) > _MAX_STREAMS
-            or sum(kept.size for _, kept in self._streams.values()) > _MAX_BYTES
+            or sum(each.size for _, each in self._streams.values()) > _MAX_BYTES
         ):
             self._streams.popitem(last=False)
         return stream
@@ -382,11 +382,11 @@ class ResumableStreams:
         if stream is not None and owner == message.nonce:
             async for frame in stream.read(message.start):
                 sent = StreamFrame(message.reader, frame, last=False)
-                if not await self._send_surely(message.worker, sent):
+                if not await self._send_with_retries(message.worker, sent):
                     return
-        await self._send_surely(message.worker, StreamFrame(message.reader, b"", last=True))
+        await self._send_with_retries(message.worker, StreamFrame(message.reader, b"", last=True))
 
-    async def _send_surely(self, worker: int, message: StreamFrame) -> bool:
+    async def _send_with_retries(self, worker: int, message: StreamFrame) -> bool:
         """Send, and try again while the database is away; return whether the worker is there."""
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Server-sent events (SSE): a stream keeps its frames, and sends them to those who follow it."""
+"""Server-sent events (SSE): a stream keeps frames, and sends them to its clients."""
 
 from __future__ import annotations
 

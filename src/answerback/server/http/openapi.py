@@ -97,13 +97,13 @@ def tool_schemas(
     output_names = names | only_output
     arguments, data = iter(_renamed(inputs, names)), iter(_renamed(outputs, output_names))
     classes = _components(input_classes, names) | _components(output_classes, output_names)
-    whole = _WholeSchemas(classes, reserved)
-    of_tools = [(_arguments(tool, arguments, whole), _data(tool, data, whole)) for tool in tools]
+    given = _GivenSchemas(classes, reserved)
+    of_tools = [(_arguments(tool, arguments, given), _data(tool, data, given)) for tool in tools]
     return of_tools, classes
 
 
-class _WholeSchemas:
-    """Schemas that are not made of parameters; one with references to itself is a component."""
+class _GivenSchemas:
+    """Schemas that the author gave; one with references to itself is a component."""
 
     def __init__(self, components: Components, reserved: Collection[str]) -> None:
         self._components = components
@@ -180,10 +180,10 @@ def _components(classes: Components, names: dict[str, str]) -> Components:
     return {names[name]: _renamed(schema, names) for name, schema in classes.items()}
 
 
-def _arguments(tool: Tool, types: Iterator[Schema], whole: _WholeSchemas) -> Schema:
+def _arguments(tool: Tool, types: Iterator[Schema], given: _GivenSchemas) -> Schema:
     """Return the schema of the arguments; takes the schema of each parameter from *types*."""
     if tool.signature.whole is not None:
-        return whole.place(tool.input_schema, f"{tool.name}_arguments")
+        return given.place(tool.input_schema, f"{tool.name}_arguments")
     properties = {}
     for parameter in tool.parameters:
         schema = dict(next(types))
@@ -199,12 +199,12 @@ def _arguments(tool: Tool, types: Iterator[Schema], whole: _WholeSchemas) -> Sch
     return {"type": "object", **not_empty, "additionalProperties": False}
 
 
-def _data(tool: Tool, types: Iterator[Schema], whole: _WholeSchemas) -> Schema | None:
+def _data(tool: Tool, types: Iterator[Schema], given: _GivenSchemas) -> Schema | None:
     """Return the schema of the wrapped data; takes the schema of the return type from *types*."""
     if not tool.returns.declared:
         return None
     if (schema := tool.settings.output_schema) is not None:
-        return whole.place(tool.returns.shape.wrap_schema(schema), f"{tool.name}_result")
+        return given.place(tool.returns.shape.wrap_schema(schema), f"{tool.name}_result")
     wrapped: Schema = tool.returns.shape.wrap_schema(next(types))
     return wrapped
 
