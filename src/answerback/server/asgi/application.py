@@ -305,7 +305,7 @@ class AsgiApp:
             if request.method not in ("GET", "HEAD"):
                 body = await request.body(self._max_body)
         except ClientDisconnected:
-            await request.finish_unread()
+            await request.end_after_disconnect()
             return
         if b"content-encoding" in request.headers:
             body = refuse_encoding(request.headers[b"content-encoding"]) or body

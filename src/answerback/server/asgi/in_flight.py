@@ -253,7 +253,7 @@ class HttpPeer(McpPeer):
 
     async def _end_response(self) -> None:
         if self._writing is None:
-            await self.http.finish_unread()
+            await self.http.end_after_disconnect()
         else:
             self._writing.cancel()
 

@@ -182,7 +182,7 @@ class HttpRequest:
         """Return the data of the request for `ctx.request`."""
         return AsgiRequestInfo(wire, self.scope)
 
-    async def finish_unread(self) -> None:
+    async def end_after_disconnect(self) -> None:
         """End the response to a client that disconnected; middleware still expects one."""
         with suppress(OSError):  # ASGI allows a server to raise it here.
             await self.respond(204, (), b"")

@@ -319,7 +319,7 @@ class TargetConsole:
         try:
             body = await request.body(MAX_BODY)
         except ClientDisconnected:
-            await request.finish_unread()
+            await request.end_after_disconnect()
             return
         refused = self._guard.refuse(scope, request.headers) or self._without_token(request)
         if refused is None and isinstance(body, Reply):
