@@ -1,4 +1,4 @@
-"""Requests in flight over HTTP: of MCP the peer of each, its response, and a timer for all.
+"""Requests in flight over HTTP: an MCP request's peer with its response, and a timer for all.
 
 Questions that wait for a client's answer are here too, and the watch over a REST call's client.
 """
