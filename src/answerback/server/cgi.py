@@ -240,8 +240,7 @@ def _authenticate(
 
     from ..core.authentication import Credentials
 
-    query = os.fsencode(environ.get("QUERY_STRING", ""))
-    credentials = Credentials(request.method, request.path, query, _headers(environ))
+    credentials = Credentials(request.method, request.path, request.query, _headers(environ))
     found = asyncio.run(step.identify(credentials))
     if isinstance(found, RefusedRequest):
         return found.added_to(routes.refuse(found.reply, request))

@@ -1,4 +1,7 @@
-"""MCP over stdio: reads lines from stdin and writes frames to stdout."""
+"""MCP over stdio: the server of one client, and the pipe to it, which reads lines and sends frames.
+
+A thread reads, so that a message is received while calls run; the main thread waits for the end.
+"""
 
 from __future__ import annotations
 
@@ -44,85 +47,169 @@ if TYPE_CHECKING:
     from ..core.json_value import Json
     from ..core.signing import Signer
     from ..registry.lifespan import Lifespan, LifespanFailed
-
-
 MAX_MESSAGE = 10 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_SENDING = 64
 """When this many frames wait for the client, the server stops reading."""
 AT_ONCE = 4096
 """A writable pipe takes this many bytes without blocking (PIPE_BUF)."""
+_CANCEL_SECONDS = 1.0
+"""The seconds cancelled calls get for `finally` blocks when a signal ends the server."""
 
 
-class LineReader:
-    """Reads lines from a file descriptor, each up to a limit."""
+class StdinUnreadable(AnswerbackError):
+    code = "STDIN_UNREADABLE"
 
-    def __init__(self, source: int) -> None:
-        self._source = source
-        self._is_terminal = os.isatty(source)
-        self._buffer = bytearray()
-        self._searched = 0
-        self._is_first = True
 
-    def read(self) -> bytes | None:
-        """Return the next non-blank line, or None at the end.
+class StdioServer:
+    """Serves one client until it closes its end. *source* is the descriptor to read from.
 
-        Raises RpcError for a huge line, and OSError if the descriptor cannot be read.
+    *loop* runs coroutines in place of a loop of the server's own. The other arguments are those of
+    `Runtime`.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        out: Stdout,
+        source: int,
+        *,
+        records: Recording | None = None,
+        task_store: TaskStorage | None = None,
+        debug: bool = False,
+        loop: GivenLoop | None = None,
+    ) -> None:
+        self._ended = threading.Event()
+        self._has_loop = threading.Event()
+        """Set once the lifespan is the first thing on the event loop."""
+        self._out = out
+        self._pipe = pipe = Pipe(source, out, self._ended.set)
+        self._loop = LoopThread("answerback-loop") if loop is None else loop
+        self._is_interrupted = False
+        pool = ThreadPool(registry.limits.threads, registry.limits.wait)
+        self._runtime = runtime = Runtime(
+            registry,
+            execution_in(pool, self._loop),
+            records=records,
+            task_store=task_store,
+            debug=debug,
+        )
+        runtime.development = debug
+        runtime.get_loop = self._get_loop
+        if task_store is not None:
+            from ..tasks.service import task_service
+
+            # Tasks from an earlier run may be waiting.
+            task_service(runtime)
+        self._connection = Connection(
+            registry,
+            Engine(runtime, _signer),
+            pipe.send,
+            pipe.peer,
+            pipe.resolve,
+            self._post_to_loop,
+        )
+        self._lifespan = registry.lifespan
+        self._lifespan_failure: LifespanFailed | None = None
+        self._reading_failure: Exception | None = None
+
+    def interrupt(self) -> None:
+        """End the server as Ctrl-C does; for a server that does not run in the main thread."""
+        self._is_interrupted = True
+        self._ended.set()
+
+    def run(self) -> None:
+        """Serve until the client has closed its end and its requests are answered.
+
+        An exception that a signal raises here cancels the calls, which get a second to end.
+        The lifespan starts while requests are read, and ends after the last answer.
+        Raises StdinUnreadable if stdin cannot be read, and LifespanFailed.
         """
-        while True:
-            end = self._buffer.find(b"\n", self._searched)
-            if end < 0:
-                if not self._read_more():
-                    return None
-                continue
-            with memoryview(self._buffer) as whole:
-                line = bytes(whole[:end])
-            del self._buffer[: end + 1]
-            self._searched = 0
-            if self._is_first:
-                # PowerShell writes a byte-order mark first.
-                self._is_first = False
-                line = line.removeprefix(BYTE_ORDER_MARK)
-            if line.strip():
-                return line
+        try:
+            threading.Thread(target=self._read, name="answerback-reader", daemon=True).start()
+            if self._lifespan is not None:
+                import asyncio
 
-    def _read_more(self) -> bool:
-        self._searched = len(self._buffer)
-        chunk = self._read_chunk()
-        if chunk:
-            self._buffer += chunk
-        elif self._buffer:
-            # The last line may lack its newline.
-            self._buffer += b"\n"
-            return True
-        if len(self._buffer) > MAX_MESSAGE and b"\n" not in chunk:
-            self._skip_line()
-            raise RpcError(INVALID_REQUEST, f"Message larger than {MAX_MESSAGE} bytes")
-        return bool(chunk)
+                asyncio.run_coroutine_threadsafe(self._open(self._lifespan), self._loop.loop)
+            self._has_loop.set()
+            self._ended.wait()
+            if self._is_interrupted:
+                raise KeyboardInterrupt
+            self._pipe.decline_all()
+            self._wait_until_answered(self._out.is_broken)
+            self._end_tasks(self._runtime.registry.limits.shutdown)
+        except (KeyboardInterrupt, SystemExit):
+            self._ended.set()
+            self._pipe.decline_all()
+            self._connection.cancel_all()
+            until = monotonic() + _CANCEL_SECONDS
+            self._wait_until_answered(lambda: monotonic() > until)
+            self._end_tasks(max(until - monotonic(), 0.0))
+            self._end_lifespan()
+            raise
+        self._end_lifespan()
+        if self._lifespan_failure is not None:
+            raise self._lifespan_failure
+        if (failure := self._reading_failure) is not None:
+            raise StdinUnreadable(f"cannot read stdin: {failure}") from failure
 
-    def _skip_line(self) -> None:
-        """Read to the end of a line without keeping it."""
-        self._buffer.clear()
-        self._searched = 0
-        while chunk := self._read_chunk():
-            _, newline, rest = chunk.partition(b"\n")
-            if newline:
-                self._buffer += rest
-                return
+    def _read(self) -> None:
+        try:
+            while not self._ended.is_set() and (line := self._pipe.read_line()) is not None:
+                self._connection.receive(line)
+        except Exception as exc:  # noqa: BLE001 -- whatever ends the reading ends the server
+            self._reading_failure = exc
+        self._ended.set()
 
-    def _read_chunk(self) -> bytes:
-        while True:
-            try:
-                chunk = os.read(self._source, 65536)
-                if not chunk and self._is_terminal and not os.isatty(self._source):
-                    # After a hang-up Linux ends a terminal's input as Ctrl-D does.
-                    raise OSError(errno.EIO, os.strerror(errno.EIO))
-                return chunk
-            except BlockingIOError:
-                # Some parents, such as Node, pass a non-blocking pipe.
-                import select
+    def _get_loop(self) -> asyncio.AbstractEventLoop:
+        self._has_loop.wait()
+        return self._loop.loop
 
-                select.select([self._source], [], [])
+    def _post_to_loop(self, callback: Callable[[asyncio.AbstractEventLoop], object]) -> None:
+        self._has_loop.wait()
+        self._loop.post(callback)
+
+    def _wait_until_answered(self, give_up: Callable[[], bool]) -> None:
+        self._connection.wait_until_answered(give_up)
+        self._pipe.wait_until_sent(give_up)
+
+    async def _open(self, lifespan: Lifespan) -> None:
+        """Start the lifespan; a failure ends the server, unless it is already ending."""
+        failure = await lifespan.try_to_start(self)
+        if failure is not None:
+            self._lifespan_failure = failure
+            self._ended.set()
+
+    def _end_tasks(self, seconds: float) -> None:
+        """Let tasks stored in a file end; nobody could read the others' results."""
+        tasks = self._runtime.tasks
+        if tasks is not None and self._runtime.task_store is not None:
+            # A function that blocks the event loop must not keep the process alive.
+            with suppress(TimeoutError):
+                self._loop.run(tasks.stop(seconds), seconds + _CANCEL_SECONDS)
+
+    def _end_lifespan(self) -> None:
+        """Close the lifespan, unless it has failed."""
+        lifespan = self._lifespan
+        if lifespan is None or self._lifespan_failure is not None:
+            return
+        try:
+            # Extra time, because the end has the same time-out and a better message.
+            failure = self._loop.run(lifespan.try_to_stop(self), lifespan.seconds + 2.0)
+        except TimeoutError:
+            from ..registry.lifespan import LifespanFailed, log_failure
+
+            seconds = lifespan.seconds
+            failure = LifespanFailed(f"the lifespan did not end within {seconds:g} seconds")
+            log_failure(failure)
+        self._lifespan_failure = failure
+
+
+@cache
+def _signer() -> Signer:
+    from ..core.signing import signer_from_environment
+
+    return signer_from_environment()[0]
 
 
 class Pipe:
@@ -203,11 +290,6 @@ class Pipe:
             if self._lock.acquire(timeout=0.1):
                 self._lock.release()
 
-    @property
-    def unsent(self) -> int:
-        """The number of frames waiting for the client to read."""
-        return len(self._sending) + len(self._left)
-
     def read_line(self) -> bytes | None:
         """Return the next line, or None at the end; refuse a line that is too long.
 
@@ -215,7 +297,7 @@ class Pipe:
         """
         while True:
             # Stop reading from a client that reads too slowly, so that frames do not pile up.
-            while self.unsent > MAX_SENDING:
+            while len(self._sending) + len(self._left) > MAX_SENDING:
                 with self._lock:
                     pass
             try:
@@ -264,9 +346,6 @@ class Pipe:
         for answer in list(self._requests.values()):
             _decline(answer)
 
-    def is_broken(self) -> bool:
-        return self._out.is_broken()
-
 
 class PipePeer(McpPeer):
     """The peer of a request over stdio."""
@@ -297,159 +376,69 @@ def _decline(answer: Future[msgspec.Raw], reason: str = "The client did not answ
         answer.set_exception(Declined(reason))
 
 
-_CANCEL_SECONDS = 1.0
-"""The seconds cancelled calls get for `finally` blocks when a signal ends the server."""
+class LineReader:
+    """Reads lines from a file descriptor, each up to a limit."""
 
+    def __init__(self, source: int) -> None:
+        self._source = source
+        self._is_terminal = os.isatty(source)
+        self._buffer = bytearray()
+        self._searched = 0
+        self._is_first = True
 
-class StdinUnreadable(AnswerbackError):
-    code = "STDIN_UNREADABLE"
+    def read(self) -> bytes | None:
+        """Return the next non-blank line, or None at the end.
 
-
-class StdioServer:
-    """Serves one client until it closes its end. *source* is the descriptor to read from.
-
-    *loop* runs coroutines in place of a loop of the server's own. The other arguments are those of
-    `Runtime`.
-    """
-
-    def __init__(
-        self,
-        registry: Registry,
-        out: Stdout,
-        source: int,
-        *,
-        records: Recording | None = None,
-        task_store: TaskStorage | None = None,
-        debug: bool = False,
-        loop: GivenLoop | None = None,
-    ) -> None:
-        self._ended = threading.Event()
-        self._has_loop = threading.Event()
-        """Set once the lifespan is the first thing on the event loop."""
-        self._pipe = pipe = Pipe(source, out, self._ended.set)
-        self._loop = LoopThread("answerback-loop") if loop is None else loop
-        self._is_interrupted = False
-        pool = ThreadPool(registry.limits.threads, registry.limits.wait)
-        self._runtime = runtime = Runtime(
-            registry,
-            execution_in(pool, self._loop),
-            records=records,
-            task_store=task_store,
-            debug=debug,
-        )
-        runtime.development = debug
-        runtime.get_loop = self._get_loop
-        if task_store is not None:
-            from ..tasks.service import task_service
-
-            # Tasks from an earlier run may be waiting.
-            task_service(runtime)
-        self._connection = Connection(
-            registry,
-            Engine(runtime, _signer),
-            pipe.send,
-            pipe.peer,
-            pipe.resolve,
-            self._post_to_loop,
-        )
-        self._lifespan = registry.lifespan
-        self._lifespan_failure: LifespanFailed | None = None
-        self._reading_failure: Exception | None = None
-
-    def interrupt(self) -> None:
-        """End the server as Ctrl-C does; for a server that does not run in the main thread."""
-        self._is_interrupted = True
-        self._ended.set()
-
-    def run(self) -> None:
-        """Serve until the client has closed its end and its requests are answered.
-
-        An exception that a signal raises here cancels the calls, which get a second to end.
-        The lifespan starts while requests are read, and ends after the last answer.
-        Raises StdinUnreadable if stdin cannot be read, and LifespanFailed.
+        Raises RpcError for a huge line, and OSError if the descriptor cannot be read.
         """
-        try:
-            threading.Thread(target=self._read, name="answerback-reader", daemon=True).start()
-            if self._lifespan is not None:
-                import asyncio
+        while True:
+            end = self._buffer.find(b"\n", self._searched)
+            if end < 0:
+                if not self._read_more():
+                    return None
+                continue
+            with memoryview(self._buffer) as view:
+                line = bytes(view[:end])
+            del self._buffer[: end + 1]
+            self._searched = 0
+            if self._is_first:
+                # PowerShell writes a byte-order mark first.
+                self._is_first = False
+                line = line.removeprefix(BYTE_ORDER_MARK)
+            if line.strip():
+                return line
 
-                asyncio.run_coroutine_threadsafe(self._open(self._lifespan), self._loop.loop)
-            self._has_loop.set()
-            self._ended.wait()
-            if self._is_interrupted:
-                raise KeyboardInterrupt
-            self._pipe.decline_all()
-            self._wait_until_answered(self._pipe.is_broken)
-            self._end_tasks(self._runtime.registry.limits.shutdown)
-        except (KeyboardInterrupt, SystemExit):
-            self._ended.set()
-            self._pipe.decline_all()
-            self._connection.cancel_all()
-            until = monotonic() + _CANCEL_SECONDS
-            self._wait_until_answered(lambda: monotonic() > until)
-            self._end_tasks(max(until - monotonic(), 0.0))
-            self._end_lifespan()
-            raise
-        self._end_lifespan()
-        if self._lifespan_failure is not None:
-            raise self._lifespan_failure
-        if (failure := self._reading_failure) is not None:
-            raise StdinUnreadable(f"cannot read stdin: {failure}") from failure
+    def _read_more(self) -> bool:
+        self._searched = len(self._buffer)
+        chunk = self._read_chunk()
+        if chunk:
+            self._buffer += chunk
+        elif self._buffer:
+            # The last line may lack its newline.
+            self._buffer += b"\n"
+            return True
+        if len(self._buffer) > MAX_MESSAGE and b"\n" not in chunk:
+            # Read to the end of the line without keeping it.
+            self._buffer.clear()
+            self._searched = 0
+            while chunk := self._read_chunk():
+                _, newline, rest = chunk.partition(b"\n")
+                if newline:
+                    self._buffer += rest
+                    break
+            raise RpcError(INVALID_REQUEST, f"Message larger than {MAX_MESSAGE} bytes")
+        return bool(chunk)
 
-    def _read(self) -> None:
-        try:
-            while not self._ended.is_set() and (line := self._pipe.read_line()) is not None:
-                self._connection.receive(line)
-        except Exception as exc:  # noqa: BLE001 -- whatever ends the reading ends the server
-            self._reading_failure = exc
-        self._ended.set()
+    def _read_chunk(self) -> bytes:
+        while True:
+            try:
+                chunk = os.read(self._source, 65536)
+                if not chunk and self._is_terminal and not os.isatty(self._source):
+                    # After a hang-up Linux ends a terminal's input as Ctrl-D does.
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                return chunk
+            except BlockingIOError:
+                # Some parents, such as Node, pass a non-blocking pipe.
+                import select
 
-    def _get_loop(self) -> asyncio.AbstractEventLoop:
-        self._has_loop.wait()
-        return self._loop.loop
-
-    def _post_to_loop(self, callback: Callable[[asyncio.AbstractEventLoop], object]) -> None:
-        self._has_loop.wait()
-        self._loop.post(callback)
-
-    def _wait_until_answered(self, give_up: Callable[[], bool]) -> None:
-        self._connection.wait_until_answered(give_up)
-        self._pipe.wait_until_sent(give_up)
-
-    async def _open(self, lifespan: Lifespan) -> None:
-        """Start the lifespan; a failure ends the server, unless it is already ending."""
-        failure = await lifespan.try_to_start(self)
-        if failure is not None:
-            self._lifespan_failure = failure
-            self._ended.set()
-
-    def _end_tasks(self, seconds: float) -> None:
-        """Let tasks stored in a file end; nobody could read the others' results."""
-        tasks = self._runtime.tasks
-        if tasks is not None and self._runtime.task_store is not None:
-            # A function that blocks the event loop must not keep the process alive.
-            with suppress(TimeoutError):
-                self._loop.run(tasks.stop(seconds), seconds + _CANCEL_SECONDS)
-
-    def _end_lifespan(self) -> None:
-        """Close the lifespan, unless it has failed."""
-        lifespan = self._lifespan
-        if lifespan is None or self._lifespan_failure is not None:
-            return
-        try:
-            # Extra time, because the end has the same time-out and a better message.
-            failure = self._loop.run(lifespan.try_to_stop(self), lifespan.seconds + 2.0)
-        except TimeoutError:
-            from ..registry.lifespan import LifespanFailed, log_failure
-
-            seconds = lifespan.seconds
-            failure = LifespanFailed(f"the lifespan did not end within {seconds:g} seconds")
-            log_failure(failure)
-        self._lifespan_failure = failure
-
-
-@cache
-def _signer() -> Signer:
-    from ..core.signing import signer_from_environment
-
-    return signer_from_environment()[0]
+                select.select([self._source], [], [])

@@ -1,13 +1,21 @@
 """AsgiApp: the ASGI application. It routes a request to MCP or to REST.
 
-Around these are the layers that few apps have: CORS, the author's own pages, trusted proxies.
+Around these are the layers that few apps have: CORS, the author's own pages, trusted proxies. At
+the end is what the application does for itself if another server runs it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import sys
+import threading
+import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ...calls.failures import error_for, log_internal_error
@@ -18,13 +26,12 @@ from ...core.reply import Reply, failure
 from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
 from ...errors import ToolError, Unavailable, needs_extra
-from ...protocol.jsonrpc import INTERNAL_ERROR, RpcError
 from ...registry.declarations import HealthState, Registry
 from ..http.host_and_origin import FORWARDED_HOST, Guard, TrustedProxies
 from ..http.routes import CONSOLE_PATHS, PUBLIC, Routes, refuse_encoding, too_large
 from ..http.server_options import BadOption, WebOptions, networks
 from ..shared_state import state_of, use_state
-from .in_flight import DisconnectWatch, call_before_shutdown, warn_of_several_workers
+from .in_flight import DisconnectWatch
 from .request import (
     MAX_BODY_HINT,
     ClientDisconnected,
@@ -47,26 +54,8 @@ if TYPE_CHECKING:
 
 with needs_extra("serve"):
     from starlette.middleware.cors import CORSMiddleware
-
-with needs_extra("serve"):
     from starlette.requests import ClientDisconnect
     from starlette.routing import Match, Route
-
-
-class HttpError(Exception):
-    """Refuses a request with *status*, *error* and *headers*."""
-
-    def __init__(self, status: int, error: RpcError, **headers: str) -> None:
-        super().__init__(error.message)
-        self.status = status
-        self.error = error
-        self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-
-
-def unavailable(exc: Unavailable) -> RpcError:
-    """Return the error of a request that needs the database, which is away."""
-    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
-    return RpcError(INTERNAL_ERROR, exc.message, data)
 
 
 _SHOWN_HEADERS = (
@@ -119,7 +108,7 @@ class _TooLarge(Exception):
     """The body of a request is larger than the server allows."""
 
 
-class OwnPages:
+class AuthorPages:
     """The pages of an app and the apps it includes."""
 
     def __init__(self, registry: Registry, guard: Guard, routes: Routes, max_body: int) -> None:
@@ -149,16 +138,16 @@ class OwnPages:
             await request.respond_with(self._routes.refuse(refused, request))
             return True
         page, child = found
-        await self._run(page, {**scope, **child}, receive, send)
+        await self._run(page, {**scope, **child}, request)
         return True
 
-    async def _run(self, page: Route, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run(self, page: Route, scope: Scope, request: HttpRequest) -> None:
         has_begun = False
         size = 0
 
         async def limited() -> Message:
             nonlocal size
-            message = await receive()
+            message = await request.receive()
             size += len(message.get("body", b""))
             if size > self._max_body:
                 raise _TooLarge
@@ -167,13 +156,12 @@ class OwnPages:
         async def watched(message: Message) -> None:
             nonlocal has_begun
             has_begun = True
-            await send(message)
+            await request.send(message)
 
         try:
             await page.handle(scope, limited, watched)
         except _TooLarge:
             if not has_begun:
-                request = HttpRequest(scope, receive, send)
                 refused = too_large(self._max_body, MAX_BODY_HINT)
                 await request.respond_with(self._routes.refuse(refused, request))
         except ClientDisconnect:
@@ -186,7 +174,6 @@ class OwnPages:
                 reply = failure("Internal server error")
             if has_begun:
                 raise
-            request = HttpRequest(scope, receive, send)
             await request.respond_with(self._routes.refuse(reply, request))
 
 
@@ -196,6 +183,16 @@ _NOT_AUTHENTICATED = (
     "the app %r is mounted at %s, and nothing authenticates its callers: dependencies of FastAPI "
     "do not reach a mounted application. Give it auth=, or mount app.asgi(auth=False) if anyone "
     "may call it"
+)
+_SEVERAL_WORKERS = "this process seems to be one of several workers. "
+_NO_SECRET = (
+    "ANSWERBACK_SECRET is not set: a worker does not know the MCP sessions of the others, or the "
+    "questions that they asked. Set it to the same value for all of them. "
+)
+_NOT_SHARED = (
+    "The workers do not share what changes in an MCP session: the answers to questions, "
+    "cancellations, log levels, subscriptions and the end of a session need sticky sessions. "
+    "Clients of 2026-07-28 and `serve --workers` do not need them"
 )
 _ONLY_HEALTH = failure("This process runs tasks, and takes no calls", code="ROUTE_NOT_FOUND")
 
@@ -222,9 +219,12 @@ class AsgiApp:
         self._mcp_paths = (options.mcp, "/message") if options.rest else (options.mcp,)
         self._auth: Authenticated | None = None
         if runtime.auth is not None or registry.composition is not None:
-            from .authenticated import authenticated
+            from ..http.authentication_step import authentication_step
+            from .authenticated import Authenticated
 
-            self._auth = authenticated(runtime, self._routes, self._mcp_paths)
+            step = authentication_step(runtime)
+            if step is not None:
+                self._auth = Authenticated(step, self._routes, self._mcp_paths)
         self.under_other_server = True
         """Whether another server runs this application; ours sets it to False."""
         self._is_new = True
@@ -237,7 +237,7 @@ class AsgiApp:
         self._must_join = runtime.state is not None
         """Whether there are other hosts, which this process has yet to join."""
         self._joining = asyncio.Lock()
-        self._unlink: Callable[[], None] = _do_nothing
+        self._unlink: Callable[[], None] | None = None
         runtime.checks["shutdown"] = lambda: HealthState(not (self.is_draining or self._is_closing))
         self._cors: Cors | None = None
         if options.origins:
@@ -251,13 +251,13 @@ class AsgiApp:
                 self._is_new = False
                 # At the first request, what another server does not do for the application.
                 if self._options.signals:
-                    call_before_shutdown(self._shut_down)
+                    _call_before_shutdown(self._shut_down)
                 is_guarded = self._auth is not None or self._registry.requires or "user" in scope
                 if scope.get("root_path") and self._options.auth and not is_guarded:
                     logger().info(_NOT_AUTHENTICATED, self._registry.name, scope["root_path"])
             try:
                 # A server or a framework that mounts this application may not start it.
-                if self._must_join and not await self._joins_before(scope, receive, send):
+                if self._must_join and not await self._join_or_refuse(scope, receive, send):
                     return
                 await self._answer_http(scope, receive, send)
             finally:
@@ -266,40 +266,8 @@ class AsgiApp:
         else:
             await self._answer_http(scope, receive, send)
 
-    async def _answer_through_layers(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._proxies is not None:
-            scope = _behind_proxy(scope, self._proxies)
-        if self._auth is not None and await self._auth.answer_page(scope, receive, send):
-            return
-        if self._own_pages is not None and await self._own_pages.answer(scope, receive, send):
-            return
-        await (self._cors or self._answer)(scope, receive, send)
-
-    async def join(self, bus: WorkerBus) -> None:
-        """Join other workers. Call this before the first request; raises Unavailable."""
-
-        async def apply(message: WorkerMessage) -> None:
-            await self._mcp.apply(message)
-
-        self._bus = bus
-        await bus.start(apply)
-        self._unlink = self._registry.changes.link(bus.forward_change, bus.forward_switch)
-        self._must_join = False
-
-    async def _join_hosts(self) -> None:
-        """Start the state and join the processes that share it, once; raises Unavailable."""
-        assert self.runtime.state is not None
-        async with self._joining:
-            if self._must_join:
-                from .database_bus import DatabaseBus
-
-                self.runtime.state.start()
-                # It belongs to the bus of an earlier start, or of an attempt that failed.
-                self.__dict__.pop("_mcp", None)
-                await self.join(DatabaseBus(self.runtime.state, self._registry))
-
-    async def _joins_before(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Join the other hosts before a request; if that fails, refuse the request."""
+    async def _join_or_refuse(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Join the other hosts; if that fails, refuse the request and return False."""
         try:
             await self._join_hosts()
         except Unavailable as exc:
@@ -309,18 +277,92 @@ class AsgiApp:
             await request.respond_with(self._routes.refuse(refused, request))
         return not self._must_join
 
-    def open(self) -> None:
-        """Serve, even after a shutdown."""
-        self._is_closing = self.runtime.is_stopped = False
-        if "_mcp" in self.__dict__:
-            self._mcp.open()
+    @cached_property
+    def _answer_http(self) -> ASGIApp:
+        # At the first request, because of the pages.
+        layers = (self._proxies, self._auth, self._author_pages, self._cors)
+        has_layers = any(layer is not None for layer in layers)
+        return self._answer_through_layers if has_layers else self._answer
 
-    def close(self) -> None:
-        """End open streams and questions."""
-        self._is_closing = True
-        # Without an MCP request there is nothing to end.
-        if "_mcp" in self.__dict__:
-            self._mcp.close()
+    async def _answer_through_layers(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._proxies is not None:
+            scope = _behind_proxy(scope, self._proxies)
+        if self._auth is not None and await self._auth.answer_page(scope, receive, send):
+            return
+        if self._author_pages is not None and await self._author_pages.answer(scope, receive, send):
+            return
+        await (self._cors or self._answer)(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = HttpRequest(scope, receive, send)
+        # Only a few paths can be the console's, so that it costs the other requests nothing.
+        may_be_console = request.path in CONSOLE_PATHS or request.path == request.root
+        if self._has_console and may_be_console and await self._console.answer(request):
+            return
+        body: bytes | Reply[Any] = b""
+        try:
+            # Read before anything is refused: a client that is still sending does not read.
+            if request.method not in ("GET", "HEAD"):
+                body = await request.body(self._max_body)
+        except ClientDisconnected:
+            await request.end_after_disconnect()
+            return
+        if b"content-encoding" in request.headers:
+            body = refuse_encoding(request.headers[b"content-encoding"]) or body
+        refused = self._guard.refuse(scope, request.headers)
+        if refused is not None or self._only_health:
+            if request.path not in PUBLIC:
+                refused = _ONLY_HEALTH if self._only_health else refused
+            elif self._guard.is_probe(scope, request.headers):
+                refused = None
+        if self._auth is not None and refused is None:
+            answered = await self._auth.answer(request, body)
+            if answered is not None:
+                await request.respond_with(answered)
+                return
+        # With the path "/", a framework may leave out the slash after the mount point.
+        is_mcp = request.path in self._mcp_paths or (
+            self._options.mcp == "/" and request.path == request.root
+        )
+        if is_mcp and not self._only_health:
+            await self._mcp.answer(request, body, refused)
+        elif refused is not None:
+            await request.respond_with(self._routes.refuse(refused, request))
+        else:
+            await request.respond_with(await self._answer_rest(request, body))
+
+    async def _answer_rest(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply:
+        watch = None
+        if request.is_disconnected is None and request.method == "POST":
+            watch = DisconnectWatch(request.receive)
+            request.is_disconnected = watch.is_disconnected
+        try:
+            return await self._routes.answer(request, body)
+        except Exception:  # noqa: BLE001 -- our bug ends one request, not the server
+            log_internal_error(f"{request.method} {request.path}")
+            return self._routes.refuse(failure("Internal server error"), request)
+        finally:
+            if watch is not None:
+                watch.stop()
+
+    async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the lifespan events of the server, and refuse a WebSocket."""
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        while (message := await receive())["type"] != "lifespan.shutdown":
+            if message["type"] == "lifespan.startup":
+                self.open()
+                if (error := await self.start()) is not None:
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+        self._shut_down()
+        if (error := await self.stop()) is not None:
+            await send({"type": "lifespan.shutdown.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.shutdown.complete"})
 
     async def start(self) -> LifespanFailed | None:
         """Join the other hosts and start the app's lifespan; log and return a failure."""
@@ -349,105 +391,61 @@ class AsgiApp:
         if self._registry.lifespan is not None:
             error = await self._registry.lifespan.try_to_stop(self)
         if self.runtime.state is not None:
-            self._unlink()
+            if self._unlink is not None:
+                self._unlink()
             await self._bus.close()
-            # A later start joins anew, with another number.
+            # A later start joins again, with another number.
             self._must_join = True
             self.runtime.state.close()
         return error
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = HttpRequest(scope, receive, send)
-        # Only a few paths can be the console's, so that it costs the other requests nothing.
-        may_be_console = request.path in CONSOLE_PATHS or request.path == request.root
-        if self._has_console and may_be_console and await self._console.answer(request):
-            return
-        body: bytes | Reply[Any] = b""
-        try:
-            # Read before anything is refused: a client that is still sending does not read.
-            if request.method not in ("GET", "HEAD"):
-                body = await request.body(self._max_body)
-        except ClientDisconnected:
-            await request.finish_unread()
-            return
-        if b"content-encoding" in request.headers:
-            body = refuse_encoding(request.headers[b"content-encoding"]) or body
-        refused = self._guard.refuse(scope, request.headers)
-        if refused is not None or self._only_health:
-            refused = self._refusal_of(request, refused)
-        if self._auth is not None and refused is None:
-            answered = await self._auth.answer(request, body)
-            if answered is not None:
-                await request.respond_with(answered)
-                return
-        # With the path "/", a framework may leave out the slash after the mount point.
-        is_mcp = request.path in self._mcp_paths or (
-            self._options.mcp == "/" and request.path == request.root
-        )
-        if is_mcp and not self._only_health:
-            await self._mcp.answer(request, body, refused)
-        elif refused is not None:
-            await request.respond_with(self._routes.refuse(refused, request))
-        else:
-            await request.respond_with(await self._answer_rest(request, body))
+    def open(self) -> None:
+        """Serve, even after a shutdown."""
+        self._is_closing = self.runtime.is_stopped = False
+        if "_mcp" in self.__dict__:
+            self._mcp.open()
 
-    def _refusal_of(self, request: HttpRequest, refused: Reply[Any] | None) -> Reply[Any] | None:
-        """Return the refusal of a request: health pages are the only ones here, or answer more."""
-        if request.path not in PUBLIC:
-            return _ONLY_HEALTH if self._only_health else refused
-        return None if self._guard.is_probe(request.scope, request.headers) else refused
-
-    async def _answer_rest(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply:
-        watch = None
-        if request.is_disconnected is None and request.method == "POST":
-            watch = DisconnectWatch(request.receive)
-            request.is_disconnected = watch.is_disconnected
-        try:
-            return await self._routes.answer(request, body)
-        except Exception:  # noqa: BLE001 -- our bug ends one request, not the server
-            log_internal_error(f"{request.method} {request.path}")
-            return self._routes.refuse(failure("Internal server error"), request)
-        finally:
-            if watch is not None:
-                watch.stop()
+    def close(self) -> None:
+        """End open streams and questions."""
+        self._is_closing = True
+        # Without an MCP request there is nothing to end.
+        if "_mcp" in self.__dict__:
+            self._mcp.close()
 
     def _shut_down(self) -> None:
         """Prepare for the end of another server, which may not notify this application."""
         self.close()
         self.runtime.write_records()
 
-    async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the lifespan events of the server, and refuse a WebSocket."""
-        if scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1000})
-            return
-        while (message := await receive())["type"] != "lifespan.shutdown":
-            if message["type"] == "lifespan.startup":
-                self.open()
-                if (error := await self.start()) is not None:
-                    await send({"type": "lifespan.startup.failed", "message": str(error)})
-                    return
-                await send({"type": "lifespan.startup.complete"})
-        self._shut_down()
-        if (error := await self.stop()) is not None:
-            await send({"type": "lifespan.shutdown.failed", "message": str(error)})
-            return
-        await send({"type": "lifespan.shutdown.complete"})
+    async def _join_hosts(self) -> None:
+        """Start the state and join the processes that share it, once; raises Unavailable."""
+        assert self.runtime.state is not None
+        async with self._joining:
+            if self._must_join:
+                from .database_bus import DatabaseBus
+
+                self.runtime.state.start()
+                # It belongs to the bus of an earlier start, or of an attempt that failed.
+                self.__dict__.pop("_mcp", None)
+                await self.join(DatabaseBus(self.runtime.state, self._registry))
+
+    async def join(self, bus: WorkerBus) -> None:
+        """Join other workers. Call this before the first request; raises Unavailable."""
+
+        async def apply(message: WorkerMessage) -> None:
+            await self._mcp.apply(message)
+
+        self._bus = bus
+        await bus.start(apply)
+        self._unlink = self._registry.changes.link(bus.forward_change, bus.forward_switch)
+        self._must_join = False
 
     @cached_property
-    def _answer_http(self) -> ASGIApp:
-        # At the first request, because of the pages.
-        layers = (self._proxies, self._auth, self._own_pages, self._cors)
-        has_layers = any(layer is not None for layer in layers)
-        return self._answer_through_layers if has_layers else self._answer
-
-    @cached_property
-    def _own_pages(self) -> OwnPages | None:
+    def _author_pages(self) -> AuthorPages | None:
         # At the first request: an author may register pages after the application was made.
         if not any(app.routes for app in self._registry.apps()):
             return None
-        return OwnPages(self._registry, self._guard, self._routes, self._max_body)
+        return AuthorPages(self._registry, self._guard, self._routes, self._max_body)
 
     @cached_property
     def _console(self) -> ConsoleRoutes:
@@ -474,15 +472,11 @@ def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
     runtime = runtime_on_loop(registry)
     is_shared = use_state(runtime, state_of())
     application = AsgiApp(runtime, options)
-    warn_of_several_workers(
+    _warn_of_several_workers(
         has_secret=not application.key_is_temporary,
         has_sessions=registry.sessions and not is_shared,
     )
     return application
-
-
-def _do_nothing() -> None:
-    pass
 
 
 def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
@@ -506,3 +500,71 @@ def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
         changed["root_path"] = forwarded.prefix + scope.get("root_path", "")
         changed["path"] = forwarded.prefix + scope["path"]
     return changed
+
+
+def _warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
+    """Log what will not work if this process looks like one of several workers."""
+    text = ("" if has_secret else _NO_SECRET) + (_NOT_SHARED if has_sessions else "")
+    if not text:
+        return
+    # The server's environment or arguments may have the number; the last one counts.
+    arguments = sys.argv[1:]
+    values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
+    for index, argument in enumerate(arguments):
+        name, _, value = argument.partition("=")
+        if name in ("-w", "--workers"):
+            values.append(value or "".join(arguments[index + 1 : index + 2]))
+    counts = [int(value) for value in values if value.isdecimal()]
+    if counts:
+        is_one_of_several = counts[-1] > 1
+    else:
+        # A settings file may set the number, which is then unknown here.
+        is_worker = _is_child() or "gunicorn.arbiter" in sys.modules
+        is_one_of_several = is_worker and "--reload" not in sys.argv
+    if is_one_of_several:
+        logger().warning(_SEVERAL_WORKERS + text)
+
+
+def _is_child() -> bool:
+    """Return whether multiprocessing made this process, as uvicorn, hypercorn and granian do."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    return multiprocessing is not None and multiprocessing.parent_process() is not None
+
+
+def _call_before_shutdown(close: Callable[[], None]) -> None:
+    """Call *close* in the event loop as soon as a signal tells the server to end.
+
+    Servers wait for all responses to end before they notify the application of a shutdown, and they
+    do not notify a mounted application. A stream would keep them from ending. Many servers then end
+    the process in a way that skips `atexit`. *close* is a method; the handlers, which stay, do not
+    keep its object in memory.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    if handlers[signal.SIGTERM] is signal.SIG_DFL and _is_child():
+        # hypercorn sends SIGTERM to workers that already end. Without a handler the signal would
+        # end the process before its records are written.
+        def exit_while_running(number: int, frame: FrameType | None) -> None:
+            if loop.is_running():
+                sys.exit(128 + number)
+
+        signal.signal(signal.SIGTERM, exit_while_running)
+        return
+    # A process that does not handle SIGTERM is not a server that waits.
+    if not callable(handlers[signal.SIGTERM]):
+        return
+
+    found = weakref.WeakMethod(close)
+
+    def handle(number: int, frame: FrameType | None) -> object:
+        if (method := found()) is not None:
+            with suppress(RuntimeError):  # The loop is closed.
+                loop.call_soon_threadsafe(method)
+        handler = handlers[signal.Signals(number)]
+        return handler(number, frame) if callable(handler) else None
+
+    for number, handler in handlers.items():
+        if callable(handler):
+            signal.signal(number, handle)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...calls.runtime import Runtime
 from ...core.authentication import Credentials
 from ...core.reply import Reply
 from ...dialects import HttpReply
 from ...dialects.status_and_headers import JSON
 from ...protocol.jsonrpc import INVALID_REQUEST, RpcError, error_frame
-from ..http.authentication_step import AuthenticationStep, RefusedRequest, authentication_step
+from ..http.authentication_step import AuthenticationStep, RefusedRequest
 from ..http.routes import Routes
 from ..http.server_options import host_name
 from .request import HttpRequest, Receive, Scope, Send
@@ -41,7 +40,6 @@ class Authenticated:
 
         `scope["user"]` is the user then, or None for an anonymous request.
         """
-        scope = request.scope
         if self._step.loopback_only:
             named = _names(request) if self._step.has_post(request.path) else []
             refused = self._step.refuse_others(*_addresses(request), *named)
@@ -54,21 +52,16 @@ class Authenticated:
             if answered is not None:
                 return HttpReply(200, answered, JSON, (("Cache-Control", "no-store"),))
         found = await self._step.identify(
-            Credentials(
-                request.method, request.path, scope.get("query_string", b""), scope["headers"]
-            )
+            Credentials(request.method, request.path, request.query, request.scope["headers"])
         )
         if isinstance(found, RefusedRequest):
-            return found.added_to(self._write(found.reply, request))
-        scope["user"] = found
+            error = found.reply.error
+            if request.path not in self._mcp_paths or error is None:
+                return found.added_to(self._routes.refuse(found.reply, request))
+            sent = RpcError(INVALID_REQUEST, error.message, {"code": error.code})
+            return found.added_to(HttpReply(error.row.status, error_frame(None, sent), JSON))
+        request.scope["user"] = found
         return None
-
-    def _write(self, reply: Reply[Any], request: HttpRequest) -> HttpReply:
-        if request.path not in self._mcp_paths:
-            return self._routes.refuse(reply, request)
-        assert reply.error is not None
-        error = RpcError(INVALID_REQUEST, reply.error.message, {"code": reply.error.code})
-        return HttpReply(reply.error.row.status, error_frame(None, error), JSON)
 
 
 def _addresses(request: HttpRequest) -> list[str]:
@@ -92,11 +85,3 @@ def _names(request: HttpRequest) -> list[str]:
         if name in headers
     ]
     return [*map(host_name, names), *([""] if b"via" in headers else [])]
-
-
-def authenticated(
-    runtime: Runtime, routes: Routes, mcp_paths: tuple[str, ...]
-) -> Authenticated | None:
-    """Return the authentication of a wire's requests; raises ValueError, as the step does."""
-    step = authentication_step(runtime)
-    return None if step is None else Authenticated(step, routes, mcp_paths)

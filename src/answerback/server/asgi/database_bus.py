@@ -1,8 +1,8 @@
 """DatabaseBus: messages between the processes of several hosts, through their shared database.
 
 A session's changes and the switches of tools are kept in tables, so a new process knows them too.
-Other messages are rows that their receivers take. A notice says that there is something new; who
-misses it finds it two seconds later.
+Other messages are rows that their receivers take. A notice says that there is something new; a
+process that misses it looks two seconds later.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from .worker_sockets import (
 T = TypeVar("T")
 _TOPIC = "bus"
 _ALL, _MEMBERS, _APPLIED = "all", "members", "applied"
-"""The first words of notices: for all processes, about a process that has come or gone, and from a
+"""The first words of notices: for all processes, about a process that joined or left, and from a
 process that has applied a change. A notice for one process begins with its number."""
 _CONFIRMED = 0.5
 """Seconds for which a change waits until all processes have applied it."""
 _POLL = BEAT
-"""Seconds after which a process looks for messages without a notice, and shows that it lives."""
+"""Seconds between heartbeats; a process then looks for messages even without a notice."""
 _DEADLINE = 2.5
 """Seconds after which a request does not wait for the database any more."""
 _THREADS = 4
@@ -81,7 +81,8 @@ class DatabaseBus(WorkerBus):
         self._looking: set[asyncio.Task[float | None]] = set()
         self._to_confirm: list[str] = []
         """The changes of other processes that wait until this one has applied them."""
-        self._unconfirmed: dict[str, _Confirmations] = {}
+        self._unconfirmed: dict[str, tuple[set[int], asyncio.Event]] = {}
+        """By change of this process: who has yet to apply it, and the event that all have."""
 
     async def start(self, on_message: OnMessage) -> None:
         self._loop = asyncio.get_running_loop()
@@ -135,21 +136,21 @@ class DatabaseBus(WorkerBus):
         async with self._catching_up:
             confirmed, self._to_confirm = self._to_confirm, []
             try:
-                found = await self._in_thread(self._look)
+                messages, sessions, switches, time = await self._in_thread(self._look)
             except Unavailable:
                 return None
-            for row in found.sessions:
+            for row in sessions:
                 if row.has_ended:
                     await self._deliver(SessionEnded(row.nonce, row.expires))
                 else:
                     await self._deliver(_state_in(row.state) or SessionChanged(row.nonce))
             # The messages come last: one may say that a list has changed.
-            apply_switches(self._registry, found.switches)
-            for message in found.messages:
+            apply_switches(self._registry, switches)
+            for message in messages:
                 await self._deliver(message)
             for change in confirmed:
                 self._notices.send(_TOPIC, f"{_APPLIED} {change} {self.number}")
-        return found.time
+        return time
 
     def forward_switch(self, switch: Switch) -> None:
         """Keep a switch for all processes before it is applied here. It blocks the thread."""
@@ -170,19 +171,21 @@ class DatabaseBus(WorkerBus):
         So whichever process takes the client's next request, it knows the change.
         """
         change = os.urandom(8).hex()
-        self._unconfirmed[change] = waiting = _Confirmations(set(self._living - {self.number}))
+        missing, complete = set(self._living - {self.number}), asyncio.Event()
+        self._unconfirmed[change] = missing, complete
         self._notices.send(_TOPIC, f"{_ALL} {change}")
         # Another process may have changed the same thing: read here, too, what holds.
         self._woken.set()
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CONFIRMED):
-                    await waiting.complete.wait()
+                    if missing:
+                        await complete.wait()
         finally:
             del self._unconfirmed[change]
 
-    def _look(self) -> _Found:
-        # In this order: the sender of a message has kept its switches before.
+    def _look(self) -> tuple[list[WorkerMessage], list[SessionRow], list[Switch], float]:
+        # In this order: the sender of a message has stored its switches before.
         self._taken += self._mailbox.take()
         switches = [msgspec.convert(row, Switch) for row in self._switches.all()]
         if self._must_read_all:
@@ -198,7 +201,7 @@ class DatabaseBus(WorkerBus):
             except msgspec.DecodeError as exc:
                 logger().warning("a message from a process of another version is ignored: %s", exc)
         self._taken = []
-        return _Found(messages, sessions, switches, time)
+        return messages, sessions, switches, time
 
     async def _deliver(self, message: WorkerMessage) -> None:
         try:
@@ -221,7 +224,7 @@ class DatabaseBus(WorkerBus):
                 log_internal_error("looking for messages from other processes")
 
     async def _beat(self) -> None:
-        """Show that this process lives, and report those that do no longer."""
+        """Write this process's heartbeat, and report processes that have stopped."""
         now = monotonic()
         if now < self._next_beat and not self._others_changed:
             return
@@ -247,7 +250,10 @@ class DatabaseBus(WorkerBus):
     def _receive_notice(self, word: str, change: str = "", worker: str = "") -> None:
         if word == _APPLIED:
             if change in self._unconfirmed:
-                self._unconfirmed[change].add(int(worker))
+                missing, complete = self._unconfirmed[change]
+                missing.discard(int(worker))
+                if not missing:
+                    complete.set()
             return
         if word not in (_ALL, _MEMBERS, str(self.number)):
             return
@@ -268,28 +274,6 @@ class DatabaseBus(WorkerBus):
         return await loop.run_in_executor(self._threads, function, *arguments)
 
 
-class _Confirmations:
-    """The processes that have yet to apply a change."""
-
-    def __init__(self, missing: set[int]) -> None:
-        self._missing = missing
-        self.complete = asyncio.Event()
-        if not missing:
-            self.complete.set()
-
-    def add(self, worker: int) -> None:
-        self._missing.discard(worker)
-        if not self._missing:
-            self.complete.set()
-
-
-class _Found(msgspec.Struct, frozen=True):
-    messages: list[WorkerMessage]
-    sessions: list[SessionRow]
-    switches: list[Switch]
-    time: float
-
-
 def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) -> bytes:
     """Return a session's state after a change."""
     session = _state_in(before) or SessionChanged(message.nonce)
@@ -300,9 +284,9 @@ def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) ->
     return encode_message(msgspec.structs.replace(session, subscriptions=uris))
 
 
-def _state_in(kept: bytes | None) -> SessionChanged | None:
+def _state_in(stored: bytes | None) -> SessionChanged | None:
     try:
-        return None if kept is None else _session_changes.decode(kept)
+        return None if stored is None else _session_changes.decode(stored)
     except msgspec.DecodeError as exc:
         logger().warning("the state of a session is ignored; another version wrote it: %s", exc)
         return None

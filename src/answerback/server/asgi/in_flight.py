@@ -1,25 +1,22 @@
-"""MCP requests in flight over HTTP: the peer of each, its response, and a timer for all."""
+"""Requests in flight over HTTP: an MCP request's peer with its response, and a timer for all.
+
+Questions that wait for a client's answer are here too, and the watch over a REST call's client.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import re
-import signal
-import sys
-import threading
-import weakref
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from contextvars import copy_context
-from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ...calls.failures import log_internal_error
 from ...core.json_value import Json
-from ...core.log import logger
 from ...core.versions import Version
 from ...protocol.jsonrpc import (
     INVALID_REQUEST,
@@ -36,7 +33,7 @@ from ...protocol.refusals import LIFETIME
 from ...protocol.session import ClientCapabilities
 from ...tools.context import CURRENT
 from ...tools.elicitation import Declined
-from .request import JSON_HEADERS, HttpRequest, Receive, challenge_headers, expiry_of
+from .request import JSON_HEADERS, HttpRequest, Receive, challenge_headers
 from .sse import KEEP_ALIVE, EventStream, disconnected
 from .worker_sockets import QuestionAnswered
 
@@ -177,7 +174,7 @@ class HttpPeer(McpPeer):
         if self.questions is None or self.key is None:
             raise RuntimeError("the client cannot be asked on this wire")
         if self._is_unreadable():
-            raise Declined("The client did not answer")
+            raise Declined(_NO_ANSWER)
         answer = self.questions.ask(self.key[0], self.stream, method, params)
         self.begin_stream()
         return await answer
@@ -193,7 +190,7 @@ class HttpPeer(McpPeer):
             self._wants_stream = True
         elif self._writing is None and not (self._closed or self._detached):
             self.can_refuse_by_status = False
-            expires = expiry_of(self.http)
+            expires = self.http.expires
             writing = self.stream.write_to(
                 self.http.send, start=0, prime=self.prime, expires=expires
             )
@@ -202,7 +199,7 @@ class HttpPeer(McpPeer):
             context.run(CURRENT.set, None)
             self._writing = self.loop.create_task(writing, context=context)
             if expires is not None:
-                self._writing.add_done_callback(lambda _: self._stop_if_expired())
+                self._writing.add_done_callback(self._stop_if_expired)
 
     def release_stream(self) -> None:
         """Allow a stream, because the gates have let the request pass."""
@@ -256,11 +253,11 @@ class HttpPeer(McpPeer):
 
     async def _end_response(self) -> None:
         if self._writing is None:
-            await self.http.finish_unread()
+            await self.http.end_after_disconnect()
         else:
             self._writing.cancel()
 
-    def _stop_if_expired(self) -> None:
+    def _stop_if_expired(self, _: object) -> None:
         """Act as if the client had disconnected, if its token expired before the result."""
         on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
         if not (self._closed or self._detached) and on_disconnect is not None:
@@ -432,19 +429,6 @@ class InFlight:
         self._schedule()
 
 
-_Handler: TypeAlias = Callable[[int, FrameType | None], Any]
-_SEVERAL_WORKERS = "this process seems to be one of several workers. "
-_NO_SECRET = (
-    "ANSWERBACK_SECRET is not set: a worker does not know the MCP sessions of the others, or the "
-    "questions that they asked. Set it to the same value for all of them. "
-)
-_NOT_SHARED = (
-    "The workers do not share what changes in an MCP session: the answers to questions, "
-    "cancellations, log levels, subscriptions and the end of a session need sticky sessions. "
-    "Clients of 2026-07-28 and `serve --workers` do not need them"
-)
-
-
 class DisconnectWatch:
     """Says whether a call's client has disconnected.
 
@@ -473,87 +457,3 @@ class DisconnectWatch:
         with suppress(OSError):  # ASGI allows a server to raise it here.
             await disconnected(self._receive)
         self._is_disconnected = True
-
-
-def warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
-    """Log what will not work if this process looks like one of several workers."""
-    text = ("" if has_secret else _NO_SECRET) + (_NOT_SHARED if has_sessions else "")
-    if not text or not _looks_like_one_of_several():
-        return
-    logger().warning(_SEVERAL_WORKERS + text)
-
-
-def _looks_like_one_of_several() -> bool:
-    # The server's environment or arguments may have the number; the last one counts.
-    arguments = sys.argv[1:]
-    values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
-    for index, argument in enumerate(arguments):
-        name, _, value = argument.partition("=")
-        if name in ("-w", "--workers"):
-            values.append(value or "".join(arguments[index + 1 : index + 2]))
-    counts = [int(value) for value in values if value.isdecimal()]
-    count = counts[-1] if counts else None
-    if count is not None and count > 1:
-        return True
-    is_worker = _is_child() or "gunicorn.arbiter" in sys.modules
-    # A settings file may set the number, which is then unknown here.
-    return is_worker and count is None and "--reload" not in sys.argv
-
-
-def _is_child() -> bool:
-    """Return whether multiprocessing made this process, as uvicorn, hypercorn and granian do."""
-    multiprocessing = sys.modules.get("multiprocessing")
-    return multiprocessing is not None and multiprocessing.parent_process() is not None
-
-
-def call_before_shutdown(close: Callable[[], None]) -> None:
-    """Call *close* in the event loop as soon as a signal tells the server to end.
-
-    Servers wait for all responses to end before they notify the application of a shutdown, and they
-    do not notify a mounted application. A stream would keep them from ending. Many servers then end
-    the process in a way that skips `atexit`. *close* is a method; the handlers, which stay, do not
-    keep its object in memory.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return
-    loop = asyncio.get_running_loop()
-    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-    if handlers[signal.SIGTERM] is signal.SIG_DFL and _is_child():
-        signal.signal(signal.SIGTERM, _exit_while_running(loop))
-        return
-    # A process that does not handle SIGTERM is not a server that waits.
-    if not callable(handlers[signal.SIGTERM]):
-        return
-
-    found = weakref.WeakMethod(close)
-
-    def close_soon() -> None:
-        method = found()
-        if method is not None:
-            with suppress(RuntimeError):  # The loop is closed.
-                loop.call_soon_threadsafe(method)
-
-    for number, handler in handlers.items():
-        if callable(handler):
-            signal.signal(number, _preceded_by(close_soon, handler))
-
-
-def _preceded_by(first: Callable[[], None], handler: _Handler) -> _Handler:
-    def handle(number: int, frame: FrameType | None) -> object:
-        first()
-        return handler(number, frame)
-
-    return handle
-
-
-def _exit_while_running(loop: asyncio.AbstractEventLoop) -> _Handler:
-    """Return a handler for a worker of hypercorn, which sends SIGTERM to workers that already end.
-
-    Without a handler the signal would end the process before its records are written.
-    """
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if loop.is_running():
-            sys.exit(128 + number)
-
-    return handle

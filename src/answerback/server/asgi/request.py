@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import cached_property, lru_cache
@@ -122,16 +121,28 @@ class HttpRequest:
         if b"expect" in self.headers and _declared_length(self.headers) > limit:
             # The client waits for "100 Continue", so it can read the refusal at once.
             return too_large(limit, MAX_BODY_HINT)
-        message = await self.receive()
-        if message.get("more_body") or message["type"] != "http.request":
-            return await _read_chunks(message, self.receive, limit)
-        whole: bytes = message.get("body", b"")
-        if not whole and _declared_length(self.headers):
+        chunks: list[bytes] = []
+        size = 0
+        more = True
+        while more:
+            message = await self.receive()
+            if message["type"] != "http.request":
+                raise ClientDisconnected
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size <= limit:
+                chunks.append(chunk)
+            elif size > limit + _MAX_DISCARDED:
+                break
+            more = message.get("more_body", False)
+        if size > limit:
+            return too_large(limit, MAX_BODY_HINT)
+        if len(chunks) == 1 and not size and _declared_length(self.headers):
             return failure(
                 "The body that was announced did not arrive; send it without an Upgrade header",
                 code="INVALID_INPUT",
             )
-        return whole if len(whole) <= limit else too_large(limit, MAX_BODY_HINT)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def respond(self, status: int, headers: HeaderPairs, body: Body) -> None:
         """Send the whole response; *headers* lack the length."""
@@ -160,15 +171,18 @@ class HttpRequest:
     def user(self) -> User | None:
         """The user whom the app's `auth=` put into the scope; other frameworks' do not count."""
         found = self.scope.get("user")
-        if found is None:
-            return None
         return found if isinstance(found, User) else None
+
+    @property
+    def expires(self) -> float | None:
+        """When the request's token expires, in seconds since 1970; None if it does not."""
+        return None if self.user is None else self.user.expires
 
     def describe_request(self, wire: str) -> RequestInfo:
         """Return the data of the request for `ctx.request`."""
         return AsgiRequestInfo(wire, self.scope)
 
-    async def finish_unread(self) -> None:
+    async def end_after_disconnect(self) -> None:
         """End the response to a client that disconnected; middleware still expects one."""
         with suppress(OSError):  # ASGI allows a server to raise it here.
             await self.respond(204, (), b"")
@@ -190,23 +204,6 @@ def joined_headers(scope: Scope) -> Headers:
     for name, value in pairs:
         values.setdefault(name, []).append(value)
     return {name: b", ".join(found) for name, found in values.items()}
-
-
-async def _read_chunks(message: Message, receive: Receive, limit: int) -> bytes | Reply[Any]:
-    chunks: list[bytes] = []
-    size = 0
-    while True:
-        if message["type"] != "http.request":
-            raise ClientDisconnected
-        chunk = message.get("body", b"")
-        size += len(chunk)
-        if size <= limit:
-            chunks.append(chunk)
-        elif size > limit + _MAX_DISCARDED:
-            return too_large(limit, MAX_BODY_HINT)
-        if not message.get("more_body"):
-            return b"".join(chunks) if size <= limit else too_large(limit, MAX_BODY_HINT)
-        message = await receive()
 
 
 def _declared_length(headers: Headers) -> int:
@@ -255,23 +252,3 @@ class AsgiRequestInfo(RequestInfo):
         """
         user = self._source.get("user")
         return user if user and getattr(user, "is_authenticated", True) else None
-
-
-def expiry_of(request: HttpRequest) -> float | None:
-    """Return when a request's token expires, in seconds since 1970; None if it does not."""
-    user = request.scope.get("user")
-    return user.expires if isinstance(user, User) else None
-
-
-def seconds_until(expires: float | None, at_most: float) -> float:
-    """Return the seconds until a token expires, from 0 to *at_most*."""
-    return at_most if expires is None else min(at_most, max(0.0, expires - time.time()))
-
-
-def call_at_expiry(request: HttpRequest, action: Callable[[], object]) -> Callable[[], object]:
-    """Call *action* when a request's token expires; the returned function prevents that."""
-    expires = expiry_of(request)
-    if expires is None:
-        return lambda: None
-    delay = max(0.0, expires - time.time())
-    return asyncio.get_running_loop().call_later(delay, action).cancel

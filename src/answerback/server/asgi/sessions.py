@@ -42,7 +42,6 @@ from ...protocol.session_id import MAX_LENGTH, SessionId
 from ...protocol.subscriptions import subscribed_uri
 from ...registry.composition import apply_switch, switches_of
 from ...registry.declarations import Change, Registry
-from .application import HttpError
 from .in_flight import InFlight, PendingQuestions
 from .request import Headers, HttpRequest
 from .sse import EventStream
@@ -76,6 +75,16 @@ MAX_ENDED = 100_000
 """Beyond this many ended sessions, all sessions that are as old as the first of them end."""
 
 
+class HttpError(Exception):
+    """Refuses a request with *status*, *error* and *headers*."""
+
+    def __init__(self, status: int, error: RpcError, **headers: str) -> None:
+        super().__init__(error.message)
+        self.status = status
+        self.error = error
+        self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+
 class HttpClient(msgspec.Struct, frozen=True):
     """The client of a request: with a session, or without one at some version."""
 
@@ -99,11 +108,6 @@ class SessionState(msgspec.Struct):
     level: Level | None = None
     subscriptions: set[str] = set()
     seen: float = 0.0
-
-    @property
-    def is_default(self) -> bool:
-        """Whether the state is that of a new session."""
-        return not (self.level or self.subscriptions)
 
 
 class Sessions:
@@ -179,7 +183,14 @@ class Sessions:
         match message:
             case SessionEnded():
                 self._states.pop(message.nonce, None)
-                self._end(message)
+                self._ended[message.nonce] = message.expires
+                now = time.time()
+                while self._ended:
+                    nonce, expires = next(iter(self._ended.items()))
+                    if len(self._ended) <= MAX_ENDED and expires > now:
+                        break
+                    del self._ended[nonce]
+                    self.ended_until = max(self.ended_until, expires)
             case SessionChanged():
                 state = self._keep(message.nonce)
                 state.level, state.subscriptions = message.level, set(message.subscriptions)
@@ -201,16 +212,6 @@ class Sessions:
             *(SessionEnded(nonce, expires) for nonce, expires in self._ended.items()),
         ]
 
-    def _end(self, message: SessionEnded) -> None:
-        self._ended[message.nonce] = message.expires
-        now = time.time()
-        while self._ended:
-            nonce, expires = next(iter(self._ended.items()))
-            if len(self._ended) <= MAX_ENDED and expires > now:
-                return
-            del self._ended[nonce]
-            self.ended_until = max(self.ended_until, expires)
-
     def _keep(self, nonce: bytes) -> SessionState:
         state = self._states.get(nonce)
         if state is None:
@@ -226,7 +227,8 @@ class Sessions:
         return state
 
     def _forget_default(self, nonce: bytes) -> None:
-        if self._states[nonce].is_default:
+        state = self._states[nonce]
+        if not (state.level or state.subscriptions):
             del self._states[nonce]
 
 
@@ -257,7 +259,7 @@ _MAX_BYTES = 32 * 1024 * 1024
 """Maximum bytes kept by these streams in total; beyond it the oldest is dropped."""
 
 _MAX_REQUEST_ID = 64
-"""Maximum length of a request's id in the id of its stream."""
+"""Maximum length of a request's encoded id in the id of its stream."""
 _AFTER_FAILURE = 1.0
 """Seconds before a frame is sent again."""
 _LOST = "The process that ran this call has ended; the call may have had an effect"
@@ -266,22 +268,9 @@ _LOST = "The process that ran this call has ended; the call may have had an effe
 class ActiveStreams:
     """Knows the GET streams of each session, at all workers."""
 
-    def __init__(self, worker: int) -> None:
-        self._worker = worker
+    def __init__(self) -> None:
         self._streams: dict[bytes, dict[int, int]] = {}
         """By session: the worker of each stream, by the time the stream was opened."""
-
-    def open(self, nonce: bytes, since: int) -> StreamState:
-        """Register a new stream of this worker; the result is for the other workers."""
-        message = StreamState(nonce, since, self._worker, True)
-        self.apply(message)
-        return message
-
-    def close(self, opened: StreamState) -> StreamState:
-        """Remove a stream of this worker; the result is for the other workers."""
-        message = StreamState(opened.nonce, opened.since, self._worker, False)
-        self.apply(message)
-        return message
 
     def apply(self, message: StreamState) -> None:
         streams = self._streams.setdefault(message.nonce, {})
@@ -320,12 +309,15 @@ class ResumableStreams:
 
         So another worker can answer the request if this worker has ended.
         """
-        id = f"{self._bus.number}.{os.urandom(8).hex()}.{_packed(request)}"
+        packed = urlsafe_b64encode(msgspec.json.encode(request)).decode()
+        if len(packed) > _MAX_REQUEST_ID:
+            packed = ""
+        id = f"{self._bus.number}.{os.urandom(8).hex()}.{packed}"
         stream = EventStream(asyncio.get_running_loop(), id)
         self._streams[id] = (client.nonce, stream)
         while (
             len(self._streams) > _MAX_STREAMS
-            or sum(kept.size for _, kept in self._streams.values()) > _MAX_BYTES
+            or sum(each.size for _, each in self._streams.values()) > _MAX_BYTES
         ):
             self._streams.popitem(last=False)
         return stream
@@ -379,7 +371,7 @@ class ResumableStreams:
                 followed.end_with_error()
 
     def end_followed(self) -> None:
-        """End the streams of other workers, of which frames may be missing; clients resume them."""
+        """Close the streams followed from other workers: frames may be missing; clients resume."""
         for followed in self._followed.values():
             followed.stream.end()
         self._followed.clear()
@@ -390,11 +382,11 @@ class ResumableStreams:
         if stream is not None and owner == message.nonce:
             async for frame in stream.read(message.start):
                 sent = StreamFrame(message.reader, frame, last=False)
-                if not await self._send_surely(message.worker, sent):
+                if not await self._send_with_retries(message.worker, sent):
                     return
-        await self._send_surely(message.worker, StreamFrame(message.reader, b"", last=True))
+        await self._send_with_retries(message.worker, StreamFrame(message.reader, b"", last=True))
 
-    async def _send_surely(self, worker: int, message: StreamFrame) -> bool:
+    async def _send_with_retries(self, worker: int, message: StreamFrame) -> bool:
         """Send, and try again while the database is away; return whether the worker is there."""
         while True:
             try:
@@ -413,30 +405,20 @@ class _Followed:
 
     def end_with_error(self) -> None:
         """Answer the stream's request, because its worker has ended."""
+        request: Id | None = None
+        # The client may have sent anything, and an id that was too long is missing.
+        with suppress(ValueError, msgspec.DecodeError):
+            packed = urlsafe_b64decode(self.id.rpartition(".")[2])
+            request = msgspec.json.decode(packed, type=Id | None)
         error = RpcError(INTERNAL_ERROR, _LOST, {"code": "WORKER_LOST", "retryable": False})
-        self.stream.append(error_frame(_unpacked(self.id.rpartition(".")[2]), error))
+        self.stream.append(error_frame(request, error))
         self.stream.end()
-
-
-def _packed(request: Id | None) -> str:
-    """Return a request's id as a part of a stream's id; empty if it is too long."""
-    packed = urlsafe_b64encode(msgspec.json.encode(request)).decode()
-    return packed if len(packed) <= _MAX_REQUEST_ID else ""
-
-
-def _unpacked(packed: str) -> Id | None:
-    try:
-        found: Id | None = msgspec.json.decode(urlsafe_b64decode(packed), type=Id | None)
-    except (ValueError, msgspec.DecodeError):
-        return None
-    return found
 
 
 SESSION_METHODS = frozenset(
     {"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 )
 """The requests that are about the session itself."""
-_EMPTY_RESULT = b"{}"
 
 
 class SessionSync:
@@ -451,10 +433,10 @@ class SessionSync:
         self._in_flight = in_flight
         self.questions = PendingQuestions(bus.number)
         self.resumable = ResumableStreams(bus)
-        self.active = ActiveStreams(bus.number)
+        self.active = ActiveStreams()
 
     async def answer(
-        self, request: Request, client: HttpClient, described: RequestInfo | None = None
+        self, request: Request, client: HttpClient, described: RequestInfo | None
     ) -> bytes:
         """Return the result of a request about the session; raises RpcError or Unavailable.
 
@@ -471,7 +453,7 @@ class SessionSync:
             else:
                 uri = read_params(request.params, ReadResource).uri
             await self._change(ResourceSubscribed(client.nonce, uri, wanted))
-        return _EMPTY_RESULT
+        return b"{}"
 
     async def accept(self, message: Notification | Response, client: HttpClient) -> None:
         """Apply a client's notification or response; raises Unavailable."""
@@ -498,13 +480,16 @@ class SessionSync:
 
     async def open_stream(self, client: HttpClient, since: int) -> StreamState:
         """Register a GET stream of the session at this worker; raises Unavailable."""
-        stream = self.active.open(client.nonce, since)
-        await self._bus.broadcast(stream)
-        return stream
+        opened = StreamState(client.nonce, since, self._bus.number, open=True)
+        self.active.apply(opened)
+        await self._bus.broadcast(opened)
+        return opened
 
-    def close_stream(self, stream: StreamState) -> None:
+    def close_stream(self, opened: StreamState) -> None:
         """Remove a GET stream; a task in the background notifies the other workers."""
-        self._bus.forward(self.active.close(stream))
+        closed = msgspec.structs.replace(opened, open=False)
+        self.active.apply(closed)
+        self._bus.forward(closed)
 
     async def _change(self, message: SessionEnded | LogLevelSet | ResourceSubscribed) -> None:
         # A client without a session has no state to keep.

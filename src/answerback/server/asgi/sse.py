@@ -1,4 +1,4 @@
-"""Server-sent events (SSE): the frames of a stream, and the writers that send them."""
+"""Server-sent events (SSE): a stream keeps frames, and sends them to its clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from .request import HttpRequest, Receive, Send, seconds_until
+from .request import HttpRequest, Receive, Send
 
 KEEP_ALIVE = 15.0
 """Seconds without an event after which a comment keeps the connection alive."""
@@ -112,12 +112,41 @@ class EventStream:
 
         The connection is closed when the client's token *expires*, in seconds since 1970.
         """
-        writer = SseWriter(send, self, expires)
-        self._subscribers.add(writer)
+        subscriber = Subscriber(expires)
+        self._subscribers.add(subscriber)
+        id = (self.id or "").encode()
         try:
-            await writer.write(start, prime=prime)
+            await send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
+            # daphne sends the head of a response with the first part of its body.
+            await _send_chunk(send, b"")
+            if prime:
+                await _send_chunk(send, b"id: %b-0\nretry: %d\ndata: \n\n" % (id, RETRY_MS))
+            while not subscriber.is_closed():
+                while start < self.count and not subscriber.is_closed():
+                    start += 1
+                    if (frame := self.frame(start)) is not None:
+                        named = b"id: %b-%d\n" % (id, start) if id else b""
+                        await _send_chunk(send, b"event: message\n%bdata: %b\n\n" % (named, frame))
+                        self.mark_read(start)
+                    if start % YIELD_EVERY == 0:
+                        # Sending does not wait while the socket has room, so let other tasks run.
+                        await asyncio.sleep(0)
+                if self.ended:
+                    break
+                seconds = KEEP_ALIVE
+                if expires is not None:
+                    seconds = min(seconds, max(0.0, expires - time.time()))
+                try:
+                    # Not `wait_for`, which can lose a cancellation that comes at the same moment.
+                    async with asyncio.timeout(seconds):
+                        await subscriber.wake.wait()
+                except TimeoutError:
+                    if not subscriber.is_closed():
+                        await _send_chunk(send, b": still here\n\n")
+                subscriber.wake.clear()
+            await send({"type": "http.response.body", "body": b""})
         finally:
-            self._subscribers.discard(writer)
+            self._subscribers.discard(subscriber)
 
     async def read(self, start: int) -> AsyncIterator[bytes]:
         """Yield the frames from *start* on, to the end of the stream."""
@@ -140,62 +169,18 @@ class EventStream:
 class Subscriber:
     """Wakes up when the stream has more frames."""
 
-    def __init__(self) -> None:
+    def __init__(self, expires: float | None = None) -> None:
         self.wake = asyncio.Event()
         self.closed = False
-
-
-class SseWriter(Subscriber):
-    """Sends the events of a stream to one client."""
-
-    def __init__(self, send: Send, stream: EventStream, expires: float | None) -> None:
-        super().__init__()
-        self._send = send
-        self._stream = stream
         self._expires = expires
 
-    async def write(self, number: int, *, prime: bool) -> None:
-        await self._send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
-        # daphne sends the head of a response with the first part of its body.
-        await self._send_chunk(b"")
-        if prime:
-            await self._send_chunk(b"id: %b-0\nretry: %d\ndata: \n\n" % (self._id, RETRY_MS))
-        while not self._is_closed():
-            while number < self._stream.count and not self._is_closed():
-                number += 1
-                if (frame := self._stream.frame(number)) is not None:
-                    await self._send_chunk(self._event(number, frame))
-                    self._stream.mark_read(number)
-                if number % YIELD_EVERY == 0:
-                    # Sending does not wait while the socket has room, so let other tasks run.
-                    await asyncio.sleep(0)
-            if self._stream.ended:
-                break
-            try:
-                # Not `wait_for`, which can lose a cancellation that comes at the same moment.
-                async with asyncio.timeout(seconds_until(self._expires, KEEP_ALIVE)):
-                    await self.wake.wait()
-            except TimeoutError:
-                if not self._is_closed():
-                    await self._send_chunk(b": still here\n\n")
-            self.wake.clear()
-        await self._send({"type": "http.response.body", "body": b""})
-
-    def _is_closed(self) -> bool:
+    def is_closed(self) -> bool:
         has_expired = self._expires is not None and time.time() >= self._expires
         return self.closed or has_expired
 
-    @property
-    def _id(self) -> bytes:
-        return (self._stream.id or "").encode()
 
-    def _event(self, number: int, frame: bytes) -> bytes:
-        if self._stream.id is None:
-            return b"event: message\ndata: %b\n\n" % frame
-        return b"event: message\nid: %b-%d\ndata: %b\n\n" % (self._id, number, frame)
-
-    async def _send_chunk(self, body: bytes) -> None:
-        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+async def _send_chunk(send: Send, body: bytes) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": True})
 
 
 async def write_until_disconnected(

@@ -274,21 +274,18 @@ class _WorkerConnection:
         async with self._lock:
             try:
                 async with asyncio.timeout(_TIMEOUT):
-                    await self._send_or_reconnect(message)
+                    if self._streams is not None:
+                        try:
+                            await self._send(message)
+                            return True
+                        except (OSError, EOFError):
+                            # The worker may have been replaced: send on a new connection.
+                            self.close()
+                    await self._send(message)
             except (OSError, EOFError, TimeoutError):
                 self.close()
                 return False
             return True
-
-    async def _send_or_reconnect(self, message: bytes) -> None:
-        """Send on the open connection, and on a new one if the worker has been replaced."""
-        if self._streams is not None:
-            try:
-                await self._send(message)
-                return
-            except (OSError, EOFError):
-                self.close()
-        await self._send(message)
 
     async def _send(self, message: bytes) -> None:
         if self._streams is None:

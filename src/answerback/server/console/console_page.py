@@ -411,7 +411,7 @@ class ConsoleRoutes:
         try:
             body = await request.body(self._options.max_body)
         except ClientDisconnected:
-            await request.finish_unread()
+            await request.end_after_disconnect()
             return
         refused = (
             self._guard.refuse(request.scope, request.headers)

@@ -315,7 +315,7 @@ class TargetConsole:
         try:
             body = await request.body(MAX_BODY)
         except ClientDisconnected:
-            await request.finish_unread()
+            await request.end_after_disconnect()
             return
         refused = self._guard.refuse(scope, request.headers)
         given = request.headers.get(START_TOKEN, b"")

@@ -75,7 +75,13 @@ class AuthenticationStep:
         if credentials.path in PUBLIC:
             return None
         try:
-            user = _checked(await self._auth.authenticate(credentials))
+            user = await self._auth.authenticate(credentials)
+            # A gate could mistake another value for a user.
+            if not isinstance(user, User | None):
+                raise TypeError(
+                    f"authenticate() returned {type(user).__name__}; return a User, or None "
+                    "without credentials"
+                )
         except Unauthorized as exc:
             return self._refusal(exc.challenge)
         except CannotAuthenticate:
@@ -121,15 +127,6 @@ class AuthenticationStep:
             failure(message[:1].upper() + message[1:], code=code),
             (header, ("Cache-Control", "no-store")),
         )
-
-
-def _checked(user: object) -> User | None:
-    """Return the user; raises TypeError for another value that a gate could mistake for one."""
-    if user is None or isinstance(user, User):
-        return user
-    raise TypeError(
-        f"authenticate() returned {type(user).__name__}; return a User, or None without credentials"
-    )
 
 
 def authentication_step(runtime: Runtime) -> AuthenticationStep | None:

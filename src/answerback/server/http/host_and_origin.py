@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -118,8 +118,6 @@ _PREFIX = re.compile(r"(?:/[\w.~%-]+)+", re.ASCII)
 _PAIR = re.compile(r'\s*([\w-]+)=("(?:[^"\\]|\\.)*"|[^\s",;]*)\s*([;,]|$)', re.ASCII)
 _NODE = re.compile(r"\[([0-9a-fA-F:.]+)\](?::\w+)?|([0-9.]+)(?::\w+)?|([0-9a-fA-F:.]+)")
 
-Address: TypeAlias = IPv4Address | IPv6Address
-
 
 class Forwarded(msgspec.Struct, frozen=True):
     """Trusted proxies' claims about a request; None for what they do not say."""
@@ -186,7 +184,7 @@ class TrustedProxies:
         return address is not None and any(address in network for network in self._networks)
 
 
-def _address(node: str) -> Address | None:
+def _address(node: str) -> IPv4Address | IPv6Address | None:
     """Return the address of a node, which may have a port; None if it has no address."""
     found = _NODE.fullmatch(node)
     if found is None:

@@ -86,8 +86,7 @@ class ListPages:
         return _linked(written, rest, limit, call, request)
 
     async def _keep(self, reply: Reply[Any], call: Call) -> tuple[StoredPart | None, Sequence[int]]:
-        """Keep the whole of a reply; return its list, or None if it cannot be kept, and the bytes
-        of each item."""
+        """Keep a full reply; return its list and the bytes of each item, None if that fails."""
         encoded = encoded_data(reply)
         body = b'{"data":%b,"arguments":%b}' % (encoded, call.arguments)
         uri = await self._runtime.stored_replies.keep(body, owner_of_call(call))
@@ -108,30 +107,22 @@ class ListPages:
         call = Call(tool, wire="rest", caller=request.caller, stage="admit")
         call.request = request
         try:
-            kept, limit = await self._kept(call, cursor, request)
+            limit = self.asked_limit(request)
+            call.part = part = open_cursor(cursor, call).part
+            # What MCP has kept lacks the arguments.
+            if part is None or part.path == ITEMS:
+                raise cursor_expired()
+            owner = owner_of(Context(call).user)
+            kept = await read_list(self._runtime.stored_replies, part, owner, limit)
+            if kept is None:
+                raise cursor_expired()
+            call.arguments = kept.arguments
             outcome = await self._runtime.admit(call)
             if outcome is ADMITTED:
                 return await self._next(kept, limit, call, request)
         except ToolError as exc:
             outcome = Reply(error=Error.of(exc))
         return self._writer.write_call(reply_or_refusal(outcome), call, request)
-
-    async def _kept(
-        self, call: Call, cursor: str, request: RestRequest
-    ) -> tuple[StoredList, int | None]:
-        """Return the rest of a kept list, at least as much as the request asks for, and how much
-        that is; give the call its arguments. Raises ToolError."""
-        limit = self.asked_limit(request)
-        call.part = part = open_cursor(cursor, call).part
-        if part is None or part.path == ITEMS:
-            raise cursor_expired()
-        kept = await read_list(
-            self._runtime.stored_replies, part, owner_of(Context(call).user), limit
-        )
-        if kept is None:
-            raise cursor_expired()
-        call.arguments = kept.arguments
-        return kept, limit
 
     async def _next(
         self, kept: StoredList, limit: int | None, call: Call, request: RestRequest

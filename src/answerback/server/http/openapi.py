@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from ...contract import Contract, Dialect
-from ...core.authentication import AppAuth
 from ...core.content import Audio, Image, block_class
 from ...core.json_value import Json
 from ...dialects.accept import MEDIA_TYPES
@@ -98,20 +97,13 @@ def tool_schemas(
     output_names = names | only_output
     arguments, data = iter(_renamed(inputs, names)), iter(_renamed(outputs, output_names))
     classes = _components(input_classes, names) | _components(output_classes, output_names)
-    whole = _WholeSchemas(classes, reserved)
-    of_tools = [(_arguments(tool, arguments, whole), _data(tool, data, whole)) for tool in tools]
+    given = _GivenSchemas(classes, reserved)
+    of_tools = [(_arguments(tool, arguments, given), _data(tool, data, given)) for tool in tools]
     return of_tools, classes
 
 
-def has_required_arguments(tool: Tool) -> bool:
-    """Return whether a call needs any argument."""
-    if tool.signature.argument_object is not None:
-        return bool(tool.input_schema.get("required"))
-    return any(parameter.required for parameter in tool.parameters)
-
-
-class _WholeSchemas:
-    """Schemas that are not made of parameters; one with references to itself is a component."""
+class _GivenSchemas:
+    """Schemas that the author gave; one with references to itself is a component."""
 
     def __init__(self, components: Components, reserved: Collection[str]) -> None:
         self._components = components
@@ -188,10 +180,10 @@ def _components(classes: Components, names: dict[str, str]) -> Components:
     return {names[name]: _renamed(schema, names) for name, schema in classes.items()}
 
 
-def _arguments(tool: Tool, types: Iterator[Schema], whole: _WholeSchemas) -> Schema:
+def _arguments(tool: Tool, types: Iterator[Schema], given: _GivenSchemas) -> Schema:
     """Return the schema of the arguments; takes the schema of each parameter from *types*."""
     if tool.signature.argument_object is not None:
-        return whole.place(tool.input_schema, f"{tool.name}_arguments")
+        return given.place(tool.input_schema, f"{tool.name}_arguments")
     properties = {}
     for parameter in tool.parameters:
         schema = dict(next(types))
@@ -207,12 +199,12 @@ def _arguments(tool: Tool, types: Iterator[Schema], whole: _WholeSchemas) -> Sch
     return {"type": "object", **not_empty, "additionalProperties": False}
 
 
-def _data(tool: Tool, types: Iterator[Schema], whole: _WholeSchemas) -> Schema | None:
+def _data(tool: Tool, types: Iterator[Schema], given: _GivenSchemas) -> Schema | None:
     """Return the schema of the wrapped data; takes the schema of the return type from *types*."""
     if not tool.returns.declared:
         return None
     if (schema := tool.settings.output_schema) is not None:
-        return whole.place(tool.returns.shape.wrap_schema(schema), f"{tool.name}_result")
+        return given.place(tool.returns.shape.wrap_schema(schema), f"{tool.name}_result")
     wrapped: Schema = tool.returns.shape.wrap_schema(next(types))
     return wrapped
 
@@ -271,15 +263,20 @@ def _classes_in(annotation: object) -> Iterator[type]:
 
 
 TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
-REST_ERROR = object_schema({"error": {"type": "string"}})
 _PREFIX = "Answerback"
 CONTENT = "AnswerbackContent"
 MCP_RESULT = "AnswerbackMcpResult"
 MCP_ERROR = "AnswerbackMcpError"
 ENVELOPE = "AnswerbackEnvelope"
-ENVELOPE_ERROR = "AnswerbackEnvelopeError"
-PROBLEM_SCHEMA = "AnswerbackProblem"
 FAILURE = "AnswerbackFailure"
+_ERROR_SCHEMAS: dict[Dialect, Schema] = {
+    # It is so small that it is not shared.
+    "rest": object_schema({"error": {"type": "string"}}),
+    "mcp": ref(MCP_ERROR),
+    "envelope": ref("AnswerbackEnvelopeError"),
+    "problem": ref("AnswerbackProblem"),
+}
+"""The schemas of an error's body."""
 
 
 def shared_schemas(contract: Contract) -> dict[str, Schema]:
@@ -299,19 +296,6 @@ def shared_schemas(contract: Contract) -> dict[str, Schema]:
         members = {"success": {"const": False}, "timestamp": TIMESTAMP, "error": ref(FAILURE)}
         error = _with_required(error, members)
     return shared | {MCP_RESULT: result, MCP_ERROR: error}
-
-
-def error_schema(dialect: Dialect) -> Schema:
-    """Return the schema of an error's body. For `rest` it is so small that it is not shared."""
-    match dialect:
-        case "rest":
-            return REST_ERROR
-        case "mcp":
-            return ref(MCP_ERROR)
-        case "envelope":
-            return ref(ENVELOPE_ERROR)
-        case "problem":
-            return ref(PROBLEM_SCHEMA)
 
 
 def success_schema(dialect: Dialect, data: Schema | None, *, blocks_only: bool) -> Schema:
@@ -425,7 +409,6 @@ _ERROR_HEADERS = {
     ERROR_CODE: {"$ref": "#/components/headers/ErrorCode"},
     ERROR_HINT: {"$ref": "#/components/headers/ErrorHint"},
 }
-_SUCCESS = "Successful execution"
 _FORM_HEADER = {
     "description": "Sent if the body is not data but content blocks, or the bytes of one block",
     "schema": {"enum": ["content", "image", "audio"]},
@@ -442,8 +425,6 @@ _LINK: Schema = {
 }
 # The `aligned` convention reads these responses in the operation itself and follows no references.
 _INLINE_STATUSES = (400, 500)
-# Any other error: of a tool that raises what it does not declare, of a proxy or of middleware.
-_DEFAULT = {"default": {"$ref": f"{RESPONSES}Error"}}
 # The statuses of requests that reach no tool.
 _BEFORE_THE_CALL = (400, 413, 415)
 
@@ -502,15 +483,9 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
     }
     if tool.settings.task != "forbidden" or tool.settings.idempotency_key:
         # Imported here: most apps have neither tasks nor idempotency keys.
-        from .openapi_tasks import CREATED, ERROR_STATUSES, call_parameters, has_task
+        from .openapi_tasks import add_to_call
 
-        responses = made["responses"]
-        if has_task(tool):
-            responses["202"] = CREATED
-        for status in ERROR_STATUSES:
-            responses.setdefault(str(status), {"$ref": f"{RESPONSES}Error{status}"})
-        made["responses"] = dict(sorted(responses.items()))
-        made["parameters"] = call_parameters(tool)
+        add_to_call(made, tool)
     result = {} if data is None else data.get("properties", {}).get("result", {})
     is_list = result.get("type") == "array" and "prefixItems" not in result
     if tool.is_paged or is_list:
@@ -528,59 +503,53 @@ def _request(tool: Tool, arguments: Schema) -> Schema:
             raise ValueError(f"an example of tool {tool.name!r} is not JSON: {exc}") from None
         media.setdefault("examples", {})[f"example{number}"] = {"value": value}
     # An empty body means {}, so the body is required only if an argument is.
-    return {"required": has_required_arguments(tool), "content": {JSON: media}}
+    if tool.signature.argument_object is not None:
+        required = bool(tool.input_schema.get("required"))
+    else:
+        required = any(parameter.required for parameter in tool.parameters)
+    return {"required": required, "content": {JSON: media}}
 
 
 def _responses(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
-    responses = {"200": _success(tool, data, media)}
-    for status, description in error_statuses(tool).items():
-        if tool.contract.always_200 and status not in _BEFORE_THE_CALL:
-            continue
-        if status in _INLINE_STATUSES or description != DESCRIPTIONS.get(status):
-            response = _with_retry_after(status, _error_response(description, media))
-            responses[str(status)] = response
-        else:
-            responses[str(status)] = {"$ref": f"{RESPONSES}Error{status}"}
-    return responses | _DEFAULT
-
-
-def _success(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
     blocks_only = tool.returns.blocks_only
     content: Schema = {
         name: {"schema": success_schema(dialect, data, blocks_only=blocks_only)}
         for name, dialect in media.success.items()
     }
     if tool.contract.always_200:
-        either = [content[JSON]["schema"], error_schema(tool.contract.http)]
+        either = [content[JSON]["schema"], _ERROR_SCHEMAS[tool.contract.http]]
         content[JSON] = {"schema": {"anyOf": either}}
+    success: Schema = {"description": "Successful execution"}
     if data is None and tool.contract.http not in ("mcp", "envelope"):
+        success["headers"] = {FORM: _FORM_HEADER}
         content = with_media_ranges(tool, content)
-        return {"description": _SUCCESS, "headers": {FORM: _FORM_HEADER}, "content": content}
-    return {"description": _SUCCESS, "content": content}
+    errors = error_statuses(tool)
+    if tool.contract.always_200:
+        errors = {each: errors[each] for each in errors if each in _BEFORE_THE_CALL}
+    return {"200": {**success, "content": content}, **error_responses(errors, media)}
 
 
-def paths_of_tasks(tool: Tool, called: Schema, media: MediaTypes) -> dict[str, Schema]:
-    """Return the paths of a tool's tasks; *called* is the tool's operation."""
-    from .openapi_tasks import task_paths
-
-    errors = {
-        str(status): _error_response(DESCRIPTIONS[status], media)
-        if status in _INLINE_STATUSES
-        else {"$ref": f"{RESPONSES}Error{status}"}
-        for status in (400, 404, 409, 413, 415, 500, 503)
-    }
-    return task_paths(tool, called, errors | _DEFAULT)
+def error_responses(statuses: dict[int, str], media: MediaTypes) -> Schema:
+    """Return the responses with these statuses and descriptions, and the one of other errors."""
+    responses: Schema = {}
+    for status, description in statuses.items():
+        if status in _INLINE_STATUSES or description != DESCRIPTIONS.get(status):
+            responses[str(status)] = _error_response(status, description, media)
+        else:
+            responses[str(status)] = {"$ref": f"{RESPONSES}Error{status}"}
+    # Any other error: of a tool that raises what it does not declare, of a proxy or of middleware.
+    return {**responses, "default": {"$ref": f"{RESPONSES}Error"}}
 
 
 def shared_responses(media: MediaTypes) -> dict[str, Schema]:
     """Return the error responses that tools share, by name."""
     shared = {
-        f"Error{status}": _with_retry_after(status, _error_response(description, media))
+        f"Error{status}": _error_response(status, description, media)
         for status, description in DESCRIPTIONS.items()
         if status not in _INLINE_STATUSES
     }
     # The status may be 429 or 503.
-    shared["Error"] = _with_retry_after(503, _error_response("Any other error", media))
+    shared["Error"] = _error_response(503, "Any other error", media)
     return shared
 
 
@@ -602,28 +571,24 @@ def page_paths(media: MediaTypes) -> dict[str, Schema]:
 
 
 def _page(operation_id: str, summary: str, schema: Schema, media: MediaTypes) -> Schema:
-    content = {JSON: {"schema": schema}}
-    responses = {
-        "200": {"description": summary, "content": content},
-        "400": _error_response(DESCRIPTIONS[400], media),
-        "500": _error_response(DESCRIPTIONS[500], media),
-        **_DEFAULT,
+    errors = {status: DESCRIPTIONS[status] for status in (400, 500)}
+    success = {"description": summary, "content": {JSON: {"schema": schema}}}
+    return {
+        "get": {
+            "operationId": operation_id,
+            "summary": summary,
+            "tags": ["service"],
+            "responses": {"200": success, **error_responses(errors, media)},
+        }
     }
-    about = {"operationId": operation_id, "summary": summary, "tags": ["service"]}
-    return {"get": {**about, "responses": responses}}
 
 
-def _error_response(description: str, media: MediaTypes) -> Schema:
-    content = {name: {"schema": error_schema(dialect)} for name, dialect in media.error.items()}
-    return {"description": description, "headers": _ERROR_HEADERS, "content": content}
-
-
-def _with_retry_after(status: int, response: Schema) -> Schema:
-    """Return the response, with the header that limits and breakers send."""
-    if status not in (429, 503):
-        return response
-    header = {RETRY_AFTER: {"$ref": "#/components/headers/RetryAfter"}}
-    return {**response, "headers": {**response["headers"], **header}}
+def _error_response(status: int, description: str, media: MediaTypes) -> Schema:
+    headers = _ERROR_HEADERS
+    if status in (429, 503):  # Limits and breakers say when to call again.
+        headers = {**headers, RETRY_AFTER: {"$ref": "#/components/headers/RetryAfter"}}
+    content = {name: {"schema": _ERROR_SCHEMAS[dialect]} for name, dialect in media.error.items()}
+    return {"description": description, "headers": headers, "content": content}
 
 
 _cache: WeakKeyDictionary[Registry, tuple[Any, bytes]] = WeakKeyDictionary()
@@ -663,7 +628,7 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
     shared = shared_schemas(registry.contract)
     tools = shown_to_all(registry.tools.values())
     if registry.has_tasks:
-        from .openapi_tasks import TASK_SCHEMAS
+        from .openapi_tasks import TASK_SCHEMAS, task_paths
 
         shared |= TASK_SCHEMAS
     schemas_of_tools, classes = tool_schemas(tools, shared)
@@ -673,8 +638,8 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
     }
     for tool in tools:
         if tool.settings.task != "forbidden":
-            path = registry.contract.route + tool.name
-            paths |= paths_of_tasks(tool, paths[path]["post"], media)
+            called = paths[registry.contract.route + tool.name]["post"]
+            paths |= task_paths(tool, called, media)
     paths |= page_paths(media)
     responses = used_components(paths, shared_responses(media), RESPONSES)
     schemas = used_components([paths, responses], classes | shared, SCHEMAS)
@@ -685,7 +650,10 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
         schemes = {BEARER: {"type": "http", "scheme": "bearer"}}
     if registry.auth is not None:
         schemes |= registry.auth.security_schemes
-        security = _security(registry.auth, schemes, paths)
+        for path in PUBLIC:
+            for each in paths.get(path, {}).values():
+                each["security"] = []
+        security = [*([{}] if registry.auth.anonymous else []), *({name: []} for name in schemes)]
     if schemes:
         components["securitySchemes"] = schemes
     info = {"title": registry.name, "version": registry.version}
@@ -701,12 +669,3 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
         "paths": paths,
         "components": components,
     }
-
-
-def _security(auth: AppAuth, schemes: Schema, paths: Schema) -> list[Schema]:
-    """Return the ways to authenticate; the operations that need none are marked in *paths*."""
-    for path in PUBLIC:
-        for each in paths.get(path, {}).values():
-            each["security"] = []
-    ways: list[Schema] = [{name: []} for name in schemes]
-    return [{}, *ways] if auth.anonymous else ways

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...dialects.status_and_headers import JSON, RETRY_AFTER
 from ...tasks.task_record import MAX_KEY
 from ...tools.tool import Tool
-from .openapi import SCHEMAS, object_schema
+from .openapi import (
+    DESCRIPTIONS,
+    RESPONSES,
+    SCHEMAS,
+    TIMESTAMP,
+    MediaTypes,
+    Schema,
+    error_responses,
+    object_schema,
+)
 from .task_routes import APPLIED, IDEMPOTENCY_KEY, MAX_WAIT, PREFER, RESULT_PATH, TASKS
 
-Schema = dict[str, Any]
-
 _TEXT: Schema = {"type": "string"}
-_TIME: Schema = {"type": "string", "format": "date-time"}
 _QUESTION = object_schema({"method": _TEXT, "params": {"type": "object"}})
 TASK_SCHEMAS: dict[str, Schema] = {
     "TaskStatus": object_schema(
@@ -22,9 +26,9 @@ TASK_SCHEMAS: dict[str, Schema] = {
             "tool": _TEXT,
             "status": {"enum": ["working", "input_required", "completed", "failed", "cancelled"]},
             "statusMessage": {"type": "string", "description": "The progress, or why it ended"},
-            "createdAt": _TIME,
-            "lastUpdatedAt": _TIME,
-            "expiresAt": {**_TIME, "description": "When the task is removed"},
+            "createdAt": TIMESTAMP,
+            "lastUpdatedAt": TIMESTAMP,
+            "expiresAt": {**TIMESTAMP, "description": "When the task is removed"},
             "inputRequests": {
                 "type": "object",
                 "description": "The questions that the task waits for, by key",
@@ -44,8 +48,6 @@ TASK_SCHEMAS: dict[str, Schema] = {
         }
     ),
 }
-ERROR_STATUSES = (409, 422, 429, 503)
-"""The statuses of limits and keys."""
 _STATUS = {"schema": {"$ref": SCHEMAS + "TaskStatus"}}
 _RETRY_AFTER = {RETRY_AFTER: {"$ref": "#/components/headers/RetryAfter"}}
 _ID = {
@@ -76,7 +78,7 @@ _KEY = {
     "description": "A call with the same key and the same body is not made again",
     "schema": {"type": "string", "pattern": f"^[!-~]{{1,{MAX_KEY}}}$"},
 }
-CREATED: Schema = {
+_CREATED: Schema = {
     "description": "A task was made of the call, or it is not yet over",
     "headers": {
         "Location": {"description": "The path of the task", "schema": _TEXT},
@@ -87,17 +89,23 @@ CREATED: Schema = {
 }
 
 
-def has_task(tool: Tool) -> bool:
-    return tool.settings.task != "forbidden"
+def add_to_call(operation: Schema, tool: Tool) -> None:
+    """Add the headers and responses of tasks and idempotency keys to *tool*'s operation."""
+    responses = operation["responses"]
+    parameters = [_KEY]
+    if tool.settings.task != "forbidden":
+        responses["202"] = _CREATED
+        parameters = [_PREFER, _KEY]
+    for status in (409, 422, 429, 503):  # Of limits and keys.
+        responses.setdefault(str(status), {"$ref": f"{RESPONSES}Error{status}"})
+    operation["responses"] = dict(sorted(responses.items()))
+    operation["parameters"] = parameters
 
 
-def call_parameters(tool: Tool) -> list[Schema]:
-    """Return the headers of a call to *tool*."""
-    return [_PREFER, _KEY] if has_task(tool) else [_KEY]
-
-
-def task_paths(tool: Tool, called: Schema, errors: dict[str, Schema]) -> dict[str, Schema]:
+def task_paths(tool: Tool, called: Schema, media: MediaTypes) -> dict[str, Schema]:
     """Return the paths of *tool*'s tasks; *called* is its operation."""
+    statuses = (400, 404, 409, 413, 415, 500, 503)
+    errors = error_responses({status: DESCRIPTIONS[status] for status in statuses}, media)
     path = f"{tool.contract.route}{tool.name}{TASKS}{{id}}"
     shared = {"tags": called["tags"]}
     if "security" in called:
@@ -118,7 +126,7 @@ def task_paths(tool: Tool, called: Schema, errors: dict[str, Schema]) -> dict[st
         "requestBody": {"required": True, "content": {JSON: answers}},
     }
     result = about("result", f"The reply of a task of {tool.name}")
-    result["responses"] = dict(sorted({**called["responses"], **errors, "202": CREATED}.items()))
+    result["responses"] = dict(sorted({**called["responses"], **errors, "202": _CREATED}.items()))
     return {
         path: {
             "parameters": [_ID],

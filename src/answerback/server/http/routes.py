@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
-from ...calls.call import Call, Outcome, reply_or_refusal
+from ...calls.call import Call, reply_or_refusal
 from ...calls.failures import log_internal_error
 from ...calls.runtime import Runtime
 from ...contract import RESERVED_ROUTES
@@ -267,9 +267,15 @@ class Routes:
         call.request = request
         registry = self._registry
         if registry.has_tasks or registry.has_keys:
-            outcome = await self._call_as_task(call, request)
-            if isinstance(outcome, HttpReply):
-                return outcome
+            if self._tasks is not None:
+                outcome = await self._tasks.call(call, request)
+                if isinstance(outcome, HttpReply):
+                    return outcome
+            else:
+                from .task_routes import refuse_without_server
+
+                refused = refuse_without_server(registry, call, request)
+                outcome = await self._handle(call) if refused is None else refused
         else:
             outcome = await self._handle(call)
         reply = outcome if isinstance(outcome, Reply) else reply_or_refusal(outcome)
@@ -278,20 +284,34 @@ class Routes:
         return self.write_call(reply, call, request)
 
     def write_call(self, reply: Reply[Any], call: Call, request: RestRequest) -> HttpReply:
-        """Return a call's reply as a response."""
+        """Return a call's reply as a response.
+
+        A tool's error may ask for a login, or name a page to open. Both are for one user, so
+        nobody may store them.
+        """
         written = self._write(reply, request, call.shape)
-        if reply.error is not None and call.tool is not None:
-            return self._with_refusal(self._with_status(written), reply, call)
-        return written
+        error = reply.error
+        if error is None or call.tool is None:
+            return written
+        from ...dialects.common import REFUSAL
 
-    async def _call_as_task(self, call: Call, request: RestRequest) -> Outcome | HttpReply:
-        """Return the outcome of a call that may become a task, or have an idempotency key."""
-        if self._tasks is not None:
-            return await self._tasks.call(call, request)
-        from .task_routes import refuse_without_server
+        written = self._with_status(written)
+        auth = self._runtime.auth
+        headers: list[tuple[str, str]] = []
+        if call.challenge or (auth is not None and error.row.status == 401):
+            from ...core.authentication import Challenge
+            from ...gates.prompts import header_value
 
-        refused = refuse_without_server(self._registry, call, request)
-        return await self._handle(call) if refused is None else refused
+            challenge = call.challenge or Challenge(description=error.message)
+            headers.append(("WWW-Authenticate", header_value(auth, challenge)))
+        if REFUSAL in reply.meta and (url := reply.meta[REFUSAL].get("url")):
+            from ...gates.prompts import url_value
+
+            headers.append(("X-Error-Url", url_value(url)))
+        if not headers:
+            return written
+        headers.append(("Cache-Control", "no-store"))
+        return msgspec.structs.replace(written, headers=(*written.headers, *headers))
 
     @cached_property
     def _tasks(self) -> TaskRoutes | None:
@@ -313,31 +333,6 @@ class Routes:
         """Return a finished call's reply as a response."""
         written = self._write(reply, request, shape)
         return written if reply.error is None else self._with_status(written)
-
-    def _with_refusal(self, written: HttpReply, reply: Reply[Any], call: Call) -> HttpReply:
-        """Return a tool's error with the headers that ask for a login or name the page to open.
-
-        A page or challenge is for one user, so nobody may store it.
-        """
-        from ...dialects.common import REFUSAL
-
-        error = reply.error
-        auth = self._runtime.auth
-        headers: list[tuple[str, str]] = []
-        if error is not None and (call.challenge or (auth is not None and error.row.status == 401)):
-            from ...core.authentication import Challenge
-            from ...gates.prompts import header_value
-
-            challenge = call.challenge or Challenge(description=error.message)
-            headers.append(("WWW-Authenticate", header_value(auth, challenge)))
-        if REFUSAL in reply.meta and (url := reply.meta[REFUSAL].get("url")):
-            from ...gates.prompts import url_value
-
-            headers.append(("X-Error-Url", url_value(url)))
-        if not headers:
-            return written
-        headers.append(("Cache-Control", "no-store"))
-        return msgspec.structs.replace(written, headers=(*written.headers, *headers))
 
     def _with_status(self, written: HttpReply) -> HttpReply:
         """Return a tool's error, with the status 200 if the contract always sends it."""

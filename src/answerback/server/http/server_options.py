@@ -1,4 +1,4 @@
-"""Options for serving over HTTP."""
+"""Options for serving over HTTP, with their checks, and the help that the console shows."""
 
 from __future__ import annotations
 
@@ -184,41 +184,26 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
                 f"{self.root_path!r} cannot be a --root-path; give a path such as /tools"
             )
         msgspec.structs.force_setattr(self, "root_path", prefix)
-        if self.console or (self.console is None and is_only_local(self)):
-            # Users of other machines can neither run the program nor need its path.
-            start = self.web.start if is_only_local(self) else None
-            only_local = self.console is None
+        web = self.web
+        given = {"--uds": self.uds, "--trust-proxy": web.trusted_proxies, "--allow-host": web.hosts}
+        # With these flags, clients can be on other machines.
+        open_flags = [flag for flag, value in given.items() if value]
+        only_local = not open_flags and is_loopback(self.host)
+        if self.console or (self.console is None and only_local):
             web = msgspec.structs.replace(
-                self.web, console=True, only_local_console=only_local, start=start
+                web,
+                console=True,
+                only_local_console=self.console is None,
+                # Users of other machines can neither run the program nor need its path.
+                start=web.start if only_local else None,
             )
             msgspec.structs.force_setattr(self, "web", web)
-        if self.debug:
-            _check_debug(self)
-
-
-def is_only_local(options: ServeOptions) -> bool:
-    """Return whether only clients on this machine reach the server."""
-    return not _open_flags(options) and is_loopback(options.host)
-
-
-def _open_flags(options: ServeOptions) -> list[str]:
-    """Return the given flags with which clients can be on other machines."""
-    web = options.web
-    flags = {"--uds": options.uds, "--trust-proxy": web.trusted_proxies, "--allow-host": web.hosts}
-    return [flag for flag, value in flags.items() if value]
-
-
-def _check_debug(options: ServeOptions) -> None:
-    """Refuse --debug where clients can be on other machines."""
-    # Whoever controls the DNS of an allowed host could read the exceptions in a browser.
-    given = _open_flags(options)
-    if given:
-        conflict, advice = given[0], "leave out one of the two"
-    elif is_loopback(options.host):
-        return
-    else:
-        conflict, advice = f"the host {options.host!r}", "give --host 127.0.0.1, or no --debug"
-    raise BadOption(
-        f"--debug shows exceptions to callers, so it serves this machine alone and "
-        f"cannot be used with {conflict}; {advice}"
-    )
+        if self.debug and not only_local:
+            # Whoever controls the DNS of an allowed host could read the exceptions in a browser.
+            conflict, advice = f"the host {self.host!r}", "give --host 127.0.0.1, or no --debug"
+            if open_flags:
+                conflict, advice = open_flags[0], "leave out one of the two"
+            raise BadOption(
+                f"--debug shows exceptions to callers, so it serves this machine alone and "
+                f"cannot be used with {conflict}; {advice}"
+            )

@@ -99,11 +99,13 @@ class TaskRoutes:
             if request.method == "DELETE":
                 task = await self._service.cancel(task.id, task.owner) or task
             elif request.method == "POST":
-                task = await self._answered(task, request, body)
+                if isinstance(body, Reply):
+                    return self._writer.refuse(body, request)
+                if (refused := refuse_media(request.content_type)) is not None:
+                    return self._writer.refuse(refused, request)
+                task = await self._answered(task, body)
         except ToolError as exc:
             return self._writer.refuse(Reply(error=Error.of(exc)), request)
-        except _Refused as exc:
-            return self._writer.refuse(exc.reply, request)
         return self._shown(task, request, 200)
 
     @property
@@ -135,10 +137,8 @@ class TaskRoutes:
         task = await self._service.get(id, owner)
         if task is None or task.tool != tool:
             # The id may be someone else's secret, so the message does not repeat it.
-            raise _Refused(
-                failure(
-                    "No such task: it never existed, has expired, or is not yours", code="NOT_FOUND"
-                )
+            raise ToolError(
+                "No such task: it never existed, has expired, or is not yours", code="NOT_FOUND"
             )
         seconds = _seconds(read_preferences(request.headers.get(b"prefer", b"")))
         if seconds and request.method == "GET" and not task.is_final:
@@ -158,29 +158,19 @@ class TaskRoutes:
             return await self._service.wait(task.id, task.owner, is_done, seconds) or task
         return task
 
-    async def _answered(
-        self, task: TaskRecord, request: RestRequest, body: bytes | Reply[Any]
-    ) -> TaskRecord:
-        if isinstance(body, Reply):
-            raise _Refused(body)
-        if (refused := refuse_media(request.content_type)) is not None:
-            raise _Refused(refused)
+    async def _answered(self, task: TaskRecord, body: bytes) -> TaskRecord:
         try:
             answers = _answers.decode(body).responses
         except msgspec.ValidationError as exc:
             hint = 'send {"inputResponses": {"KEY": {"action": "accept", "content": {…}}}}'
-            raise _Refused(
-                failure(f"Invalid answers: {exc}", code=INVALID_ARGUMENTS, hint=hint)
-            ) from None
+            raise ToolError(f"Invalid answers: {exc}", INVALID_ARGUMENTS, hint=hint) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-            raise _Refused(failure(f"Invalid JSON: {exc}", code=INVALID_JSON)) from None
+            raise ToolError(f"Invalid JSON: {exc}", INVALID_JSON) from None
         if unknown := sorted(answers.keys() - task.questions.keys() - task.answers.keys()):
             keys = ", ".join(map(repr, task.questions)) or "none"
-            raise _Refused(
-                failure(
-                    f"The task has no question {unknown[0][:100]!r}; its open questions: {keys}",
-                    code="CONFLICT",
-                )
+            raise ToolError(
+                f"The task has no question {unknown[0][:100]!r}; its open questions: {keys}",
+                code="CONFLICT",
             )
         return await self._service.answer(task.id, task.owner, answers) or task
 
@@ -210,12 +200,6 @@ class TaskRoutes:
         return HttpReply(status, msgspec.json.encode(members), JSON, tuple(headers))
 
 
-class _Refused(Exception):
-    def __init__(self, reply: Reply[Any]) -> None:
-        super().__init__()
-        self.reply = reply
-
-
 def read_preferences(header: bytes) -> dict[str, str]:
     """Return a `Prefer` header's preferences by name (RFC 7240); the first of a name counts."""
     found: dict[str, str] = {}
@@ -234,20 +218,13 @@ def refuse_without_server(
         return None
     hint = "call it on a server that goes on running, which `serve` starts"
     if tool.settings.task == "required":
-        return failure(
-            f"The function {call.name} runs only as a task, and CGI has no tasks",
-            code="UNAVAILABLE",
-            retryable=False,
-            hint=hint,
-        )
-    if tool.settings.idempotency_key and _key(request) is not None:
-        return failure(
-            "CGI keeps no idempotency keys, so this call could run twice",
-            code="UNAVAILABLE",
-            retryable=False,
-            hint=hint + ", or send no Idempotency-Key",
-        )
-    return None
+        message = f"The function {call.name} runs only as a task, and CGI has no tasks"
+    elif tool.settings.idempotency_key and _key(request) is not None:
+        message = "CGI keeps no idempotency keys, so this call could run twice"
+        hint += ", or send no Idempotency-Key"
+    else:
+        return None
+    return failure(message, code="UNAVAILABLE", retryable=False, hint=hint)
 
 
 def _key(request: RestRequest) -> str | None:
