@@ -16,7 +16,6 @@ from .core.content import own_icons
 from .core.limits import DEFAULT_LIMITS, Limits
 from .errors import Code, add_codes
 from .registry.declarations import Change, HasRegistry, Registry, Table
-from .tools.context import Context, take_peer
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
 from .types.json_text import ENCODER
 
@@ -440,6 +439,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return UnawaitedCall(self._call(name, arguments))
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> Reply[Any]:
+        from .calls.context import Context, take_peer
         from .server.memory import call
 
         user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)

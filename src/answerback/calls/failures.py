@@ -27,10 +27,10 @@ from ..errors import (
     ToolError,
 )
 from ..tools.callable_source import required_parameters, source_of
-from ..tools.context import Context
 from ..tools.tool import Tool
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput, UnservableType
 from .call import Call
+from .context import Context
 from .reply_check import checked_error, reply_to
 
 ErrorFunction: TypeAlias = Callable[[Any], ToolError | Reply[Any] | str | None]

@@ -24,13 +24,13 @@ from ..core.reply import Error, Reply, failure
 from ..dialects.common import refusal_meta
 from ..errors import CODES, TOOL_NOT_FOUND, UNKNOWN_ERROR, Forbidden, ToolError
 from ..registry.declarations import is_filtered
-from ..tools.context import SENT, Context, ContextOfApp
 from ..tools.elicitation import Declined, Form
 from ..tools.prompt import messages_of
 from ..tools.requires import Gate, Gates, Refusal
 from ..tools.signature import Ask, marker_of
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
+from .context import SENT, Context, ContextOfApp
 from .failures import failed_reply, must_propagate
 from .reply_check import checked_content, checked_error, reply_to
 from .runners import ON_LOOP, ArgumentsDecoder, Runner, timed_out

@@ -18,9 +18,9 @@ from ..core.event_loop import running_loop
 from ..core.log import logger
 from ..core.reply import Reply
 from ..registry.declarations import Registry
-from ..tools.context import Context, ContextOfApp
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
+from .context import Context, ContextOfApp
 from .runners import ON_LOOP, Runnable, Runner
 
 Kind: TypeAlias = Literal["tool", "resource", "prompt"]

@@ -19,10 +19,11 @@ from ..core.limits import Limits
 from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
 from ..registry.declarations import Check, Recording, Registry
-from ..tools.context import CURRENT, Context, Running, current_runtime
+from ..tools.current_call import CURRENT
 from ..tools.tool import Tool
 from ..types.json_text import LARGE
 from .call import Call, Handler, Outcome
+from .context import Context, current_runtime
 from .failures import SHOW_EXCEPTION, failed_reply, log_fields, must_propagate
 from .reply_check import ReplyTo, reply_to
 from .runners import (
@@ -52,7 +53,7 @@ def pipeline(
     *,
     limits: Limits,
     decode_large: LargeDecoder = decode_in_place,
-    running_in: Running | None = None,
+    running_in: Runtime | None = None,
 ) -> Handler:
     """Return the path of a call to one of *tools*."""
     # A set, because over stdio several threads run the pipeline; `add` and `discard` are atomic.
@@ -449,7 +450,7 @@ def runtime_for_one_call(registry: Registry) -> Runtime:
 def serving(registry: Registry) -> Runtime | None:
     """Return the runtime of the current call of *registry*, or the newest one that serves it."""
     running = current_runtime()
-    if isinstance(running, Runtime) and running.registry is registry:
+    if running is not None and running.registry is registry:
         return running
     found = [each for each in registry.changes.attached() if isinstance(each, Runtime)]
     found.sort(key=lambda runtime: not runtime.is_stopped)

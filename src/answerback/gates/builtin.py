@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..calls.context import Context
 from ..tools.callable_source import callable_kind
-from ..tools.context import Context
 from ..tools.requires import NeedsScopes, ReadyGate, Refusal, UserGate
 from .links import Redeemed, check_gate_page, link_to, page_url
 from .prompts import (

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import msgspec
 
+from ..calls.context import current_runtime
 from ..core.author_errors import did_you_mean, similar_names
 from ..core.json_value import JsonObject
 from ..core.request_info import HOST_NAMES, HostName, page_domain
 from ..errors import Unavailable
 from ..options import Shown
 from ..registry.declarations import Change, Registry, put_resource
-from ..tools.context import current_runtime
 from ..tools.resource import Resource, ResourceOptions
 from ..tools.tool import Tool
 from ..tools.tool_options import ToolOptions, check_options

@@ -17,7 +17,6 @@ from ..core.author_errors import did_you_mean, similar_names
 from ..errors import ToolError
 from ..types.problems import without_metadata
 from .callable_source import check_callable, parameter_hints, source_of
-from .context import Context
 from .signature import is_context
 
 if TYPE_CHECKING:
@@ -71,8 +70,11 @@ class ReadyGate(ABC):
     """Its name in lists of tools."""
 
     @abstractmethod
-    def __call__(self, ctx: Context) -> object:
-        """Return the call's refusal, or None; a coroutine if the gate is async."""
+    def __call__(self, ctx: Any) -> object:
+        """Return the call's refusal, or None; a coroutine if the gate is async.
+
+        *ctx* is a Context, which belongs to a higher layer.
+        """
 
 
 class UserGate(ReadyGate):
@@ -86,7 +88,7 @@ class UserGate(ReadyGate):
     def refuse_user(self, user: object) -> Refusal | None:
         """Return the refusal for *user*; None lets the user pass."""
 
-    def __call__(self, ctx: Context) -> Refusal | None:
+    def __call__(self, ctx: Any) -> Refusal | None:
         return self.refuse_user(ctx.user)
 
 

@@ -8,7 +8,7 @@ if a value can be wrong, a row in `_CHECKS`. Options with several parts are valu
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict
 
 import msgspec
 
@@ -21,10 +21,7 @@ from ..types.problems import shown
 if TYPE_CHECKING:
     from ..options import Shown, Task, TaskMode, Values
     from ..registry.declarations import Check
-    from .context import RunningCall
     from .tool import Tool
-
-    C = TypeVar("C", bound=RunningCall)
 
     class PolicyPart(Protocol):
         """A Limit, Breaker or Retry of `answerback.resilience`."""
@@ -35,7 +32,10 @@ if TYPE_CHECKING:
             """Return the policy for a tool with these options."""
 
     class ToolPolicy(Protocol):
-        """A tool's limits, breaker and retries: a Policy from `answerback.resilience`."""
+        """A tool's limits, breaker and retries: a Policy from `answerback.resilience`.
+
+        *call* is a Call, which belongs to a higher layer.
+        """
 
         @property
         def limits(self) -> Sequence[PolicyPart]: ...
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 
         def run(
             self,
-            run: Callable[[Tool, dict[str, Any], C], Any],
+            run: Callable[[Tool, dict[str, Any], Any], Any],
             tool: Tool,
             kwargs: dict[str, Any],
-            call: C,
+            call: Any,
         ) -> object:
             """Run a tool with *run*; return its value, or a coroutine if there is an event loop."""
 
-        async def count(self, call: RunningCall) -> Callable[[], None]:
+        async def count(self, call: Any) -> Callable[[], None]:
             """Count a new task; return a function that undoes it. Raises RateLimited."""
 
         def check_of(self, tools: Mapping[str, Tool]) -> Check:
