@@ -110,7 +110,7 @@ def _lists(
     return {name: list(origins) for name, origins in (always | given).items()}
 
 
-_BRIDGE = os.path.join(os.path.dirname(__file__), "bridge.js")
+_BRIDGE = os.path.join(os.path.dirname(__file__), "widgets", "bridge.js")
 _DOCTYPE = "<!doctype html>"
 _BEGINS = tuple(
     # A tag within a comment is skipped, because the comment matches first.
