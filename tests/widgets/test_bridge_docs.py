@@ -10,8 +10,8 @@ from tests.docs.test_tables import rows
 from tests.widgets.conftest import HostPage
 
 PAGE = ROOT / "docs" / "guides" / "widget-bridge.md"
-TYPES = (files("answerback.protocol.widget") / "bridge.d.ts").read_text()
-SCRIPT = (files("answerback.protocol.widget") / "bridge.js").read_text()
+TYPES = (files("answerback.protocol") / "widgets" / "bridge.d.ts").read_text()
+SCRIPT = (files("answerback.protocol") / "widgets" / "bridge.js").read_text()
 
 
 def members(interface: str) -> list[str]:
