@@ -262,14 +262,15 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as an object's method."""
-        if options.get("widget") is not None:
-            from .protocol.widget import with_widget_keys
-
-            options = with_widget_keys(options)
         if isinstance(fn, App):
             raise TypeError("an App is not a tool; write app.include(other)")
         with OwnFramesLeftOut():
-            return self._registry.add_tool(fn, **options)
+            check_options(options, ToolOptions)
+            if options.get("widget") is not None:
+                from .protocol.widget import with_widget_keys
+
+                options = with_widget_keys(options)
+            return self._registry.add_tool(fn, options)
 
     def remove_tool(self, name: str) -> None:
         """Stop serving a tool, and notify the clients that subscribed to the list of tools."""

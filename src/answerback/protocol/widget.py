@@ -367,9 +367,8 @@ class MissingWidget(ValueError):
 def with_widget_keys(options: ToolOptions) -> ToolOptions:
     """Return a tool's options with its widget's keys in `meta`, and with the hints.
 
-    Raises TypeError or ValueError if an option is wrong, or if `meta` has one of these keys.
+    Raises TypeError or ValueError if `meta` cannot take these keys.
     """
-    check_options(options, ToolOptions)
     made: ToolOptions = {**options}
     widget = options.get("widget")
     shown = widget if isinstance(widget, Shown) else Shown(widget)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
@@ -19,7 +19,7 @@ from ..types.problems import UnservableType
 from .callable_source import Source, check_callable, source_of
 from .return_type import ReturnType, can_have_message, declares_reply, read_return_type
 from .signature import Signature, explain_undefined_names, read_signature
-from .tool_options import ToolSettings, policy_of, resolve_options
+from .tool_options import ToolSettings, policy_of
 
 if TYPE_CHECKING:
     from ..registry.declarations import Registry
@@ -59,8 +59,6 @@ class Tool:
     """The app that serves the tool, then the apps included on the way to the one that owns it."""
     middleware: tuple[Any, ...] = ()
     """The middleware around its run, from the apps in `path`, in this order."""
-    chosen_options: frozenset[str] = frozenset()
-    """The options that the tool or its app gave; an app that includes it decides the others."""
     gates: Gates | None = None
     """The gates that a caller must pass before the function runs; None without gates."""
     policy: ToolPolicy | None = None
@@ -76,18 +74,18 @@ class Tool:
     noun = "tool"
     _check_name = staticmethod(check_tool_name)
 
-    def __init__(
-        self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
-    ) -> None:
+    def __init__(self, fn: Callable[..., Any], settings: ToolSettings, contract: Contract) -> None:
         self.contract = contract
         # A function that `wrap` made is served without it: a tool judges the return value alike.
         wrapped = getattr(fn, "made_by_wrap", None)
         if wrapped is not None and wrapped.made is not fn:
             wrapped = None
+        if wrapped is not None and wrapped.nan is not None:
+            chosen = settings.chosen | {"nan"}
+            settings = msgspec.structs.replace(settings, nan=wrapped.nan, chosen=chosen)
         self.fn = fn if wrapped is None else wrapped.fn
-        self._nan_of_wrap = None if wrapped is None else wrapped.nan
-        settings = resolve_options(options)
-        self.use_settings(settings)
+        self.settings = settings
+        self.budget = settings.budget
         self.source = source_of(self.fn)
         self.name = self._check_name(settings.name or _name_of(self.fn, self.source))
         self.title = settings.title
@@ -117,14 +115,6 @@ class Tool:
                     from ..types.schema_arguments import check_schema
 
                     check_schema(schema, f"{option} of {self.owner}")
-
-    def use_settings(self, settings: ToolSettings) -> None:
-        """Set the options, before anything is derived from them."""
-        if self._nan_of_wrap is not None:
-            settings = msgspec.structs.replace(settings, nan=self._nan_of_wrap)
-        self.settings = settings
-        self.lenient = settings.lenient
-        self.budget = settings.budget
 
     @property
     def public_name(self) -> str:
@@ -212,18 +202,19 @@ class Tool:
     def arguments(self) -> Arguments:
         """The arguments' decoder."""
         whole, schema = self.signature.whole, self.settings.input_schema
+        lenient = self.settings.lenient
         if whole is None:
-            return Arguments(self.signature.parameters, lenient=self.lenient)
+            return Arguments(self.signature.parameters, lenient=lenient)
         if whole.is_free and schema is not None:
             from ..types.schema_arguments import SchemaArguments
 
             return SchemaArguments(
-                whole.parameter, schema, reserved=whole.reserved, lenient=self.lenient
+                whole.parameter, schema, reserved=whole.reserved, lenient=lenient
             )
         from ..types.whole_arguments import WholeArguments
 
         # Keywords have a schema, so these arguments are for a parameter.
-        return WholeArguments(str(whole.parameter), whole.annotation, lenient=self.lenient)
+        return WholeArguments(str(whole.parameter), whole.annotation, lenient=lenient)
 
     @cached_property
     def output(self) -> Output:

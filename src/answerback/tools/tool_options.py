@@ -155,6 +155,8 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     task: TaskMode = "forbidden"
     idempotency_key: bool = False
     widget: str | None = None
+    chosen: frozenset[str] = frozenset()
+    """The names of those that the tool or its app gave; an app that includes it sets the others."""
 
     @property
     def hints(self) -> dict[str, bool]:
@@ -171,25 +173,23 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
 _SETTINGS = frozenset(ToolSettings.__struct_fields__)
 
 
-def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
-    """Return *options* with defaults; None means the default, and other keys are ignored."""
+def read_settings(options: Mapping[str, Any]) -> ToolSettings:
+    """Return the settings in *options*, which `check_options` has checked.
+
+    None means the default, and options that only resources have are ignored.
+    """
+    chosen = dict(options)
+    for name in ("values", "task", "widget"):
+        value = chosen.get(name)
+        if value is not None and not isinstance(value, str):
+            del chosen[name]
+            chosen |= value.settings()
     given = {
-        name: value for name, value in options.items() if value is not None and name in _SETTINGS
+        name: value for name, value in chosen.items() if value is not None and name in _SETTINGS
     }
     if "icons" in given:
         given["icons"] = own_icons(given["icons"])
-    return ToolSettings(**given)
-
-
-def settings_in(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool's settings from its *options*, which `check_options` has checked."""
-    settings = dict(options)
-    for name in ("values", "task", "widget"):
-        value = settings.get(name)
-        if value is not None and not isinstance(value, str):
-            del settings[name]
-            settings |= value.settings()
-    return settings
+    return ToolSettings(chosen=frozenset(chosen), **given)
 
 
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
