@@ -150,20 +150,17 @@ async def pass_early(call: Call, run: Runner, masked: str) -> Reply[Any] | None:
 def unknown_tool(call: Call, tools: Mapping[str, Tool]) -> Reply[Any]:
     """Return the refusal of a tool that does not exist, or that the caller may not see."""
     call.tool = None
-    hint = did_you_mean(similar_names(call.name, _visible(tools, call), limit=3))
+    visible = tools
+    if any(map(_may_be_hidden, tools.values())):
+        user, request = Context(call).user, Context(call).request
+        visible = {
+            name: tool
+            for name, tool in tools.items()
+            if (tool.gates is None or not tool.gates.hide_from(user))
+            and not is_filtered(tool, request)
+        }
+    hint = did_you_mean(similar_names(call.name, visible, limit=3))
     return failure(f"Function not found: {call.name}", code=TOOL_NOT_FOUND, hint=hint or None)
-
-
-def _visible(tools: Mapping[str, Tool], call: Call) -> Mapping[str, Tool]:
-    """Return the tools that the caller may see."""
-    if not any(map(_may_be_hidden, tools.values())):
-        return tools
-    user, request = Context(call).user, Context(call).request
-    return {
-        name: tool
-        for name, tool in tools.items()
-        if (tool.gates is None or not tool.gates.hide_from(user)) and not is_filtered(tool, request)
-    }
 
 
 def _may_be_hidden(tool: Tool) -> bool:

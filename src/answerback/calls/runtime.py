@@ -76,7 +76,10 @@ def pipeline(
             if signature.context is not None:
                 kwargs[signature.context] = Context(call)
             if signature.questions:
-                kwargs |= await _ask_user(tool, call)
+                # Imported at the first question, so that other tools do not pay for it.
+                from .gating import ask_all
+
+                kwargs |= await ask_all(tool, call.peer, call.kept_answers)
             value = (run_slowly if is_slow else run)(tool, kwargs, call)
             if isinstance(value, CoroutineType):
                 value = await value
@@ -85,7 +88,13 @@ def pipeline(
                 call.shape = reply.shape or tool.shape
             if reply.content and tool.has_lines:
                 call.shape = call.shape.with_lines()
-            return reply if tool.budget is None else await _fitted(reply, call)
+            # A task's reply is stored whole, and other wires have no budget.
+            if tool.budget is None or call.wire != "mcp" or call.stage != "whole":
+                return reply
+            # Imported here, so that tools without a budget do not pay for it.
+            from .fitted_reply import fitted_reply
+
+            return await fitted_reply(reply, call)
         except NeedsInput as question:
             return question
         except BaseException as exc:
@@ -99,16 +108,6 @@ def pipeline(
             CURRENT.reset(before)
 
     return handle
-
-
-async def _fitted(reply: Reply[Any], call: Call) -> Reply[Any]:
-    """Return the reply within its tool's budget, unless it is stored first, or is not for MCP."""
-    if call.wire != "mcp" or call.stage != "whole":
-        return reply
-    # Imported here, so that tools without a budget do not pay for it.
-    from .fitted_reply import fitted_reply
-
-    return await fitted_reply(reply, call)
 
 
 async def _decode_slowly(
@@ -151,13 +150,6 @@ def _failed(
             # None hides the tool.
             return exc.reply or unknown_tool(call, tools)
     return failed_reply(exc, call, masked, partial(log_fields, call, began))
-
-
-async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
-    # Imported at the first question, so that other tools do not pay for it.
-    from .gating import ask_all
-
-    return await ask_all(tool, call.peer, call.kept_answers)
 
 
 def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any]:

@@ -98,9 +98,9 @@ class Tool:
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
         # The author of a wrapped function knows that its finished replies are sent.
-        self.told_finished = wrapped is not None
+        self.logged_finished = wrapped is not None
         """A finished reply of this tool was logged, which is done once."""
-        self.told_meta = False
+        self.logged_meta = False
         """Wrong metadata in a finished reply was logged, which is done once."""
         check_callable(self.source, self.owner, is_tool=True)
         # Refuse annotations that cannot be served now, unless a name in them is not defined
