@@ -15,7 +15,15 @@ from .core.author_errors import OwnFramesLeftOut
 from .core.content import own_icons
 from .core.limits import DEFAULT_LIMITS, Limits
 from .errors import Code, add_codes
-from .registry.declarations import Change, HasRegistry, Registry, Table
+from .registry.declarations import (
+    Change,
+    HasRegistry,
+    OwnRoute,
+    Registry,
+    Table,
+    add_visible,
+    check_route,
+)
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
 from .types.json_text import ENCODER
 
@@ -130,25 +138,21 @@ def declared(name: str, options: AppOptions) -> Registry:
 
         registry.auth = checked_authenticator(auth)
     if (access := options.get("access")) is not None:
-        _use_access(registry, access)
-    if middleware := options.get("middleware"):
-        from .calls.middleware_and_observers import checked_middleware
+        url, known = access.url or "", "" if registry.auth is None else registry.auth.url
+        if url and known not in ("", url):
+            raise ValueError(
+                f"url={url!r} of access= is not the url of auth=; leave one of them out"
+            )
+        registry.url = url
+        registry.sessions = access.sessions
+        registry.challenge = access.challenge
+    middleware, observers = options.get("middleware"), options.get("observers")
+    if middleware or observers:
+        from .calls.middleware_and_observers import checked_middleware, checked_observers
 
-        registry.middleware = checked_middleware(middleware)
-    if observers := options.get("observers"):
-        from .calls.middleware_and_observers import checked_observers
-
-        registry.observers = checked_observers(observers)
+        registry.middleware = checked_middleware(middleware or ())
+        registry.observers = checked_observers(observers or ())
     return registry
-
-
-def _use_access(registry: Registry, access: Access) -> None:
-    url, auth = access.url or "", registry.auth
-    if url and auth is not None and auth.url not in ("", url):
-        raise ValueError(f"url={url!r} of access= is not the url of auth=; leave one of them out")
-    registry.url = url
-    registry.sessions = access.sessions
-    registry.challenge = access.challenge
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -336,8 +340,6 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         *entry* has `kind`, `name` and `tags`, and *request* is like `ctx.request`. An entry for
         which it returns False does not exist for the caller: it is neither listed nor called.
         """
-        from .registry.declarations import add_visible
-
         add_visible(self._registry, fn)
         return fn
 
@@ -420,8 +422,6 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         *methods* are the HTTP methods that it answers. Gates and `auth=` do not apply to it.
         Register it before the app is served.
         """
-        from .registry.declarations import OwnRoute, check_route
-
         check_route(self._registry, path, methods)
 
         def register(fn: RouteFunction) -> RouteFunction:
@@ -440,11 +440,10 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return UnawaitedCall(self._call(name, arguments))
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> Reply[Any]:
-        from .calls.context import Context, take_peer
+        from .calls.context import take_caller
         from .server.memory import call
 
-        user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
-        peer = take_peer(arguments)
+        peer, user = take_caller(arguments)
         encoded = ENCODER.encode(arguments)
         return await call(self._runtime, name, encoded, peer, user)
 

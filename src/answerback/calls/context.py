@@ -294,13 +294,14 @@ def _state_of(app: Registry) -> Any:
     return None if app.lifespan is None else app.lifespan.state
 
 
-def take_peer(arguments: dict[str, Any]) -> Peer:
-    """Remove the Context from the arguments of an in-memory call, and return its peer."""
+def take_caller(arguments: dict[str, Any]) -> tuple[Peer, Any]:
+    """Remove the Context from the arguments of an in-memory call; return its peer and its user."""
     for name, value in arguments.items():
         if isinstance(value, Context):
+            user = value.user
             del arguments[name]
-            return value._call.peer
-    return NO_PEER
+            return value._call.peer, user
+    return NO_PEER, None
 
 
 _MAX_FLOAT = 1.7976931348623157e308

@@ -220,10 +220,11 @@ def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) 
     tool.has_gates_or_policy = bool(given) or tool.policy is not None
 
 
-def checked_gates(given: object) -> tuple[Callable[..., Any], ...]:
+def checked_gates(given: Any) -> tuple[Callable[..., Any], ...]:
     """Return the value of `requires=`; raise TypeError for an entry that cannot be a gate."""
     if callable(given) or isinstance(given, str):
-        raise TypeError(f"requires is a list: requires=[{_written(given)}]")
+        written = given.__name__ if isinstance(given, FunctionType) else repr(given)
+        raise TypeError(f"requires is a list: requires=[{written}]")
     if not isinstance(given, list | tuple):
         return ()
     for each in given:
@@ -238,11 +239,6 @@ def checked_gates(given: object) -> tuple[Callable[..., Any], ...]:
         with suppress(NameError):
             _checked_hints(each)
     return tuple(given)
-
-
-def _written(given: Any) -> str:
-    is_function = isinstance(given, FunctionType)
-    return given.__name__ if is_function else repr(given)
 
 
 def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:

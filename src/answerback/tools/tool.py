@@ -16,7 +16,7 @@ from ..types.annotation_reader import check_type
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
 from ..types.problems import UnservableType
-from .callable_source import Source, check_callable, source_of
+from .callable_source import check_callable, source_of
 from .return_type import ReturnType, can_have_message, declares_reply, read_return_type
 from .signature import Signature, explain_undefined_names, read_signature
 from .tool_options import ToolSettings, policy_of
@@ -87,7 +87,10 @@ class Tool:
         self.settings = settings
         self.budget = settings.budget
         self.source = source_of(self.fn)
-        self.name = self._check_name(settings.name or _name_of(self.fn, self.source))
+        name = self.source.function.__name__
+        # A callable object has the name of its class.
+        name = type(self.fn).__name__ if name == "__call__" else name
+        self.name = self._check_name(settings.name or name)
         self.title = settings.title
         self.security_schemes = read_security_schemes(settings, self.noun)
         """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
@@ -171,8 +174,15 @@ class Tool:
 
     @cached_property
     def shape(self) -> Shape:
+        """The shape of the data that MCP sends, to which a `message` may be added."""
+        settings = self.settings
         shape = self.sent_shape(self.returns.shape)
-        return msgspec.structs.replace(shape, message=True) if self._has_message() else shape
+        may_have_text = settings.budget is not None or declares_reply(self.signature.returns)
+        if not (self.has_lines and settings.structured and may_have_text):
+            return shape
+        if not can_have_message(self.returns):
+            return shape
+        return msgspec.structs.replace(shape, message=True)
 
     def shape_of_stored(self, shape: Shape) -> Shape:
         """Return a stored reply's shape as this tool sends it now."""
@@ -183,14 +193,6 @@ class Tool:
     def has_lines(self) -> bool:
         """Whether a text over MCP names the blocks that hosts may not show."""
         return self.contract.message and self.settings.message and self.noun == "tool"
-
-    def _has_message(self) -> bool:
-        """Return whether the data sent over MCP may have a `message`."""
-        settings = self.settings
-        if not (self.has_lines and settings.structured):
-            return False
-        may_have_text = settings.budget is not None or declares_reply(self.signature.returns)
-        return may_have_text and can_have_message(self.returns)
 
     def sent_shape(self, shape: Shape) -> Shape:
         """Return *shape* as this tool sends it, which may be without structuredContent."""
@@ -359,9 +361,3 @@ def check_free_name(name: object) -> str:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise ValueError(f"{name!r} cannot be a name; write text without control characters")
     return name
-
-
-def _name_of(fn: Callable[..., Any], source: Source) -> str:
-    """Return a function's name, or a callable object's class name."""
-    name = source.function.__name__
-    return type(fn).__name__ if name == "__call__" else name
