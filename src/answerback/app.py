@@ -359,10 +359,10 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return register
 
     def _add_errors(self, functions: Mapping[type[BaseException], ErrorFunction]) -> None:
-        from .calls.failures import OwnExceptions
+        from .calls.failures import AppErrors
 
         if self._registry.errors is None:
-            self._registry.errors = OwnExceptions()
+            self._registry.errors = AppErrors()
         for kind, function in functions.items():
             self._registry.errors.add(kind, function)
 

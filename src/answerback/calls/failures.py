@@ -41,7 +41,7 @@ ErrorFunction: TypeAlias = Callable[[Any], ToolError | Reply[Any] | str | None]
 _OURS = (AnswerbackError, InvalidArguments, InvalidJson, InvalidOutput, UnservableType)
 
 
-class OwnExceptions:
+class AppErrors:
     """The author's exception classes in one app, and the function for each."""
 
     def __init__(self) -> None:

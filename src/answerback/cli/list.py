@@ -114,9 +114,9 @@ def _summary(tool: Tool) -> str:
 
 
 def _gate_name(gate: Callable[..., Any]) -> str:
-    from ..tools.requires import ReadyGate
+    from ..tools.requires import BuiltInGate
 
-    if isinstance(gate, ReadyGate):
+    if isinstance(gate, BuiltInGate):
         return gate.label
     name: str = getattr(gate, "__name__", type(gate).__name__)
     return name

@@ -147,7 +147,7 @@ class Recording(Protocol):
 
 
 class Errors(Protocol):
-    """The author's exception classes; `answerback.calls.failures.OwnExceptions` is one."""
+    """The author's exception classes; `answerback.calls.failures.AppErrors` is one."""
 
     def add(self, kind: object, function: Callable[[Any], Any]) -> None:
         """Let *function* make the error for exceptions of *kind*."""

@@ -58,7 +58,7 @@ class Refusal(ToolError):
         self.scopes = scopes
 
 
-class ReadyGate(ABC):
+class BuiltInGate(ABC):
     """A gate from `answerback.gates`; it says more about itself than an author's function does."""
 
     inline: bool = False
@@ -77,7 +77,7 @@ class ReadyGate(ABC):
         """
 
 
-class UserGate(ReadyGate):
+class UserGate(BuiltInGate):
     """A gate that checks only the user."""
 
     inline = True
@@ -119,9 +119,9 @@ class Gate:
         self.parameters: tuple[str, ...] = tuple(parameters)
         """The parameters of the tool that the gate takes."""
         self.hints = hints
-        self.inline = isinstance(fn, ReadyGate) and fn.inline
+        self.inline = isinstance(fn, BuiltInGate) and fn.inline
         """Whether it never blocks, so that it runs in place."""
-        self.is_async = fn.is_async if isinstance(fn, ReadyGate) else source_of(fn).is_async
+        self.is_async = fn.is_async if isinstance(fn, BuiltInGate) else source_of(fn).is_async
         self.timeout: float | None = None if self.inline else timeout
 
     def check_parameters(self, tool: Tool) -> None:
