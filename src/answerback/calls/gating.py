@@ -1,5 +1,6 @@
 """Gates, visibility and questions to the user: all that a call passes before its function runs.
 
+The replies of prompts are made here too, because other apps need neither.
 Gates that take only `ctx` run before the arguments are decoded, the others after that.
 A gate lets the call pass by returning None or True. Everything else refuses it: an error raised or
 returned, False, another value, an exception, and a time-out.

@@ -1,7 +1,8 @@
-"""Runtime: the state that exists while an app is served. Each wire makes one.
+"""The path of a call, and Runtime: the state that exists while an app is served.
 
-The registry is what the author declares, and a runtime writes nothing into it. So several wires can
-serve one app in a process, each with its own threads, records and tasks.
+Each wire makes a runtime. The registry is what the author declares, and a runtime writes nothing
+into it. So several wires can serve one app in a process, each with its own threads, records and
+tasks.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from ..contract import Contract
-from ..core.limits import Limits
 from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
 from ..registry.declarations import Check, Recording, Registry
@@ -46,20 +45,15 @@ if TYPE_CHECKING:
 
 
 def pipeline(
-    tools: Mapping[str, Tool],
-    contract: Contract,
-    run: Runner,
-    reply_to: ReplyTo = reply_to,
-    *,
-    limits: Limits,
-    decode_large: LargeDecoder = decode_in_place,
-    running_in: Runtime | None = None,
+    runtime: Runtime, tools: Mapping[str, Tool], run: Runner, reply_to: ReplyTo
 ) -> Handler:
     """Return the path of a call to one of *tools*."""
     # A set, because over stdio several threads run the pipeline; `add` and `discard` are atomic.
     running: set[Call] = set()
+    limits, masked = runtime.registry.limits, runtime._contract.masked
     max_calls, max_in_place = limits.calls, min(LARGE, limits.values)
-    decode_slowly = partial(_decode_slowly, run, partial(_decode, decode_large, limits.values))
+    decode = partial(_decode, runtime._execution.decode_large, limits.values)
+    decode_slowly = partial(_decode_slowly, run, decode)
     run_slowly = partial(_run_slowly, run)
 
     async def handle(call: Call) -> Outcome:
@@ -67,7 +61,7 @@ def pipeline(
         if tool is None or len(running) >= max_calls:
             return _refusal(call, tools, max_calls)
         running.add(call)
-        call.runtime = running_in
+        call.runtime = runtime
         before, began = CURRENT.set(call), perf_counter()
         try:
             is_slow = len(raw := call.arguments) > max_in_place or tool.has_gates_or_policy
@@ -102,7 +96,7 @@ def pipeline(
             call.cancelled = True
             if must_propagate(exc, call.wire):
                 raise
-            return _failed(exc, call, tools, contract.masked, began)
+            return _failed(exc, call, tools, masked, began)
         finally:
             running.discard(call)
             CURRENT.reset(before)
@@ -367,15 +361,7 @@ class Runtime:
 
     def _pipeline(self, table: Mapping[str, Tool], run: Runner, reply_to: ReplyTo) -> Handler:
         """Return the path of a call to an entry of *table*; it waits for the lifespan."""
-        handle = pipeline(
-            table,
-            self._contract,
-            run,
-            reply_to,
-            limits=self.registry.limits,
-            decode_large=self._execution.decode_large,
-            running_in=self,
-        )
+        handle = pipeline(self, table, run, reply_to)
         if self.registry.has_filters:
             from .gating import only_visible
 
