@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Never, NoReturn, TypedDict, TypeVar, Unpack, cast, overload
 
 from .contract import Contract, Dialect, contract_named
-from .core.author_errors import OwnFramesLeftOut
-from .core.content import own_icons
+from .core.author_errors import HideLibraryFrames
+from .core.content import our_icons
 from .core.limits import DEFAULT_LIMITS, Limits
 from .errors import Code, add_codes
 from .registry.declarations import (
@@ -131,7 +131,7 @@ def declared(name: str, options: AppOptions) -> Registry:
 
         registry.records = given if isinstance(given, Records) else Records(given)
     registry.requires = tuple(options.get("requires", ()))
-    registry.icons = own_icons(options.get("icons", ()))
+    registry.icons = our_icons(options.get("icons", ()))
     registry.website_url = options.get("website_url", "")
     if (auth := options.get("auth")) is not None:
         from .core.authentication import checked_authenticator
@@ -268,7 +268,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         """Register a function without a decorator, such as an object's method."""
         if isinstance(fn, App):
             raise TypeError("an App is not a tool; write app.include(other)")
-        with OwnFramesLeftOut():
+        with HideLibraryFrames():
             check_options(options, ToolOptions)
             if options.get("widget") is not None:
                 from .protocol.widget import with_widget_keys
@@ -288,7 +288,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         check_options(options, ResourceOptions)
 
         def register(fn: F) -> F:
-            with OwnFramesLeftOut():
+            with HideLibraryFrames():
                 self._registry.add_resource(uri, fn, options)
             return fn
 
@@ -308,7 +308,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
             return partial(self.prompt, **options)
         if not callable(fn):
             raise TypeError(f"@app.prompt takes options by name: @app.prompt(name={fn!r})")
-        with OwnFramesLeftOut():
+        with HideLibraryFrames():
             check_options(options, CommonOptions)
             self._registry.add_prompt(fn, cast("CommonOptions", options))
         return fn

@@ -17,7 +17,7 @@ from .context import Context
 
 if TYPE_CHECKING:
     from ..core.authentication import Challenge
-    from ..core.list_page import KeptPart
+    from ..core.list_page import StoredPart
     from ..core.reply import Error
     from .runtime import Runtime
 
@@ -67,9 +67,9 @@ class Call(msgspec.Struct, eq=False):
     """A dict that collects the answers to `Ask` questions, for a task that runs later."""
     runtime: Runtime | None = None
     """The runtime that runs the call. The pipeline sets it."""
-    part: KeptPart | None = None
+    part: StoredPart | None = None
     """The part of a kept list that is returned, if the call continues one."""
-    kept_sizes: Sequence[int] = ()
+    item_sizes: Sequence[int] = ()
     """The bytes of each item of that part that was read."""
     policy_run: Attempts | None = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""

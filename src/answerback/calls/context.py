@@ -209,12 +209,12 @@ class Context(CallContext, Generic[StateT]):
         an answer, so the code before the question runs twice. *key* is the name by which the answer
         is found then; by default the question's position and text.
         """
-        from ..core.stopped_clocks import clocks_stopped
+        from ..core.stopped_clocks import clocks_paused
         from ..tools.elicitation import Form, check_question
 
         check_question(form, unknown)
         asked = Form(message, form, key=key)
-        with clocks_stopped():
+        with clocks_paused():
             return await asked.ask(self._call.peer)
 
     @_must_await
@@ -252,9 +252,9 @@ class Context(CallContext, Generic[StateT]):
         return msgspec.convert(result.get("roots", []), list[Root])
 
     async def _ask(self, question: Question) -> Any:
-        from ..core.stopped_clocks import clocks_stopped
+        from ..core.stopped_clocks import clocks_paused
 
-        with clocks_stopped():
+        with clocks_paused():
             return await self._call.peer.ask(question)
 
     def close_stream(self) -> None:

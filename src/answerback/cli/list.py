@@ -114,9 +114,9 @@ def _summary(tool: Tool) -> str:
 
 
 def _gate_name(gate: Callable[..., Any]) -> str:
-    from ..tools.requires import BuiltInGate
+    from ..tools.requires import BuiltinGate
 
-    if isinstance(gate, BuiltInGate):
+    if isinstance(gate, BuiltinGate):
         return gate.label
     name: str = getattr(gate, "__name__", type(gate).__name__)
     return name

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..calls.context import Context
 from ..tools.callable_source import callable_kind
-from ..tools.requires import BuiltInGate, NeedsScopes, Refusal, UserGate
+from ..tools.requires import BuiltinGate, NeedsScopes, Refusal, UserGate
 from .links import Redeemed, check_gate_page, link_to, page_url
 from .prompts import (
     LINK_REQUIRED,
@@ -131,7 +131,7 @@ class ScopeGate(NeedsScopes):
         return f"scope({', '.join(map(repr, self.scopes))})"
 
 
-class EntitlementGate(BuiltInGate):
+class EntitlementGate(BuiltinGate):
     """The gate that `subscription()` or `linked()` makes; it implies `login()`."""
 
     def __init__(

@@ -18,7 +18,7 @@ from ..core.reply import Error, Reply
 from ..core.request_info import RequestInfo
 from ..dialects.common import refusal_meta
 from ..registry.declarations import is_filtered
-from ..tools.requires import BuiltInGate, Refusal
+from ..tools.requires import BuiltinGate, Refusal
 from .links import Redeemed, check_page, link_to
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _auth_of(tool: Tool) -> AppAuth | None:
 
 def codes_of(gate: Callable[..., Any]) -> tuple[str, ...]:
     """Return the known codes of a gate's refusals."""
-    return gate.codes if isinstance(gate, BuiltInGate) else ("FORBIDDEN", "TIMED_OUT")
+    return gate.codes if isinstance(gate, BuiltinGate) else ("FORBIDDEN", "TIMED_OUT")
 
 
 def shown_to_all(tools: Iterable[T]) -> list[T]:

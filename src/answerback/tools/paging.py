@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args, get_origin
 
 import msgspec
 
-from ..core.list_page import KeptPart, Page
+from ..core.list_page import Page, StoredPart
 from ..core.reply import Reply
 from ..core.signing import process_signer
 from ..errors import INVALID_ARGUMENTS, ToolError
@@ -55,7 +55,7 @@ class CursorToken(msgspec.Struct, array_like=True):
     """A digest of the user; empty if nothing authenticates calls."""
     own: str | None = None
     """The author's own cursor; None if it points into a kept whole."""
-    part: KeptPart | None = None
+    part: StoredPart | None = None
     arguments: bytes = b""
     """A digest of the other arguments, for a part: those are already decided."""
 
@@ -87,7 +87,7 @@ def with_pages(tool: Tool, signature: Signature) -> Signature:
     returns = paged_type(signature.returns)
     if returns is None:
         return signature
-    if signature.whole is not None:
+    if signature.argument_object is not None:
         raise TypeError(
             f"{tool.owner} returns pages and takes all arguments as one object; name each "
             "argument, so that the argument cursor can be added"
@@ -226,7 +226,7 @@ def cursor_expired() -> ToolError:
     return ToolError("The rest of this list is no longer kept", code="CURSOR_EXPIRED", hint=hint)
 
 
-def part_cursor(part: KeptPart, call: RunningCall) -> str:
+def part_cursor(part: StoredPart, call: RunningCall) -> str:
     """Return the cursor with which a call like *call* continues at *part*."""
     return _signed(CursorToken(call.name, call.owner, None, part, _digest(call.arguments)))
 
@@ -247,7 +247,7 @@ def _digest(arguments: bytes) -> bytes:
     return hashlib.sha256(msgspec.json.encode(found, order="deterministic")).digest()[:16]
 
 
-async def _continued(part: KeptPart) -> Page[Any]:
+async def _continued(part: StoredPart) -> Page[Any]:
     """Return the rest of a kept page; its function does not run again."""
     call = _call()
     runtime = call.runtime
@@ -257,9 +257,9 @@ async def _continued(part: KeptPart) -> Page[Any]:
     # than the JSON of its data.
     if tool and call.wire == "mcp" and call.stage == "whole" and tool.shape.structured:
         room = tool.budget
-    page = None if runtime is None else await runtime.kept_page(part, call.owner, room)
+    page = None if runtime is None else await runtime.stored_page(part, call.owner, room)
     if page is None:
         raise cursor_expired()
     call.part = part
-    call.kept_sizes = [memoryview(item).nbytes for item in page.items]
+    call.item_sizes = [memoryview(item).nbytes for item in page.items]
     return page

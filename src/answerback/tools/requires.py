@@ -58,7 +58,7 @@ class Refusal(ToolError):
         self.scopes = scopes
 
 
-class BuiltInGate(ABC):
+class BuiltinGate(ABC):
     """A gate from `answerback.gates`; it says more about itself than an author's function does."""
 
     inline: bool = False
@@ -77,7 +77,7 @@ class BuiltInGate(ABC):
         """
 
 
-class UserGate(BuiltInGate):
+class UserGate(BuiltinGate):
     """A gate that checks only the user."""
 
     inline = True
@@ -119,9 +119,9 @@ class Gate:
         self.parameters: tuple[str, ...] = tuple(parameters)
         """The parameters of the tool that the gate takes."""
         self.hints = hints
-        self.inline = isinstance(fn, BuiltInGate) and fn.inline
+        self.inline = isinstance(fn, BuiltinGate) and fn.inline
         """Whether it never blocks, so that it runs in place."""
-        self.is_async = fn.is_async if isinstance(fn, BuiltInGate) else source_of(fn).is_async
+        self.is_async = fn.is_async if isinstance(fn, BuiltinGate) else source_of(fn).is_async
         self.timeout: float | None = None if self.inline else timeout
 
     def check_parameters(self, tool: Tool) -> None:
@@ -129,7 +129,7 @@ class Gate:
         if not self.parameters:
             return
         known = {each.target: each.annotation for each in tool.signature.parameters}
-        if (whole := tool.signature.whole) is not None and whole.parameter is not None:
+        if (whole := tool.signature.argument_object) is not None and whole.parameter is not None:
             known[whole.parameter] = whole.annotation
         for name in self.parameters:
             if name not in known:
@@ -149,7 +149,7 @@ class Gate:
     def arguments(self, tool: Tool, decoded: dict[str, Any]) -> dict[str, Any]:
         """Return the gate's parameter values; one from a default factory is kept for the tool."""
         found: dict[str, Any] = {}
-        if (whole := tool.signature.whole) is not None:
+        if (whole := tool.signature.argument_object) is not None:
             return {name: decoded[name] for name in self.parameters if name == whole.parameter}
         for each in tool.signature.parameters:
             name = each.target

@@ -111,7 +111,7 @@ class Tool:
         with suppress(NameError):
             _ = self.returns
             given = {"output_schema": self.settings.output_schema}
-            if (whole := self.signature.whole) is not None and whole.is_free:
+            if (whole := self.signature.argument_object) is not None and whole.is_free:
                 given["input_schema"] = self.settings.input_schema
             for option, schema in given.items():
                 if schema is not None:
@@ -203,7 +203,7 @@ class Tool:
     @cached_property
     def arguments(self) -> Arguments:
         """The arguments' decoder."""
-        whole, schema = self.signature.whole, self.settings.input_schema
+        whole, schema = self.signature.argument_object, self.settings.input_schema
         lenient = self.settings.lenient
         if whole is None:
             return Arguments(self.signature.parameters, lenient=lenient)
@@ -213,10 +213,10 @@ class Tool:
             return SchemaArguments(
                 whole.parameter, schema, reserved=whole.reserved, lenient=lenient
             )
-        from ..types.whole_arguments import WholeArguments
+        from ..types.argument_object import ObjectArguments
 
         # Keywords have a schema, so these arguments are for a parameter.
-        return WholeArguments(str(whole.parameter), whole.annotation, lenient=lenient)
+        return ObjectArguments(str(whole.parameter), whole.annotation, lenient=lenient)
 
     @cached_property
     def output(self) -> Output:
@@ -268,13 +268,13 @@ class Tool:
     @property
     def argument_names(self) -> list[str]:
         """The names of the arguments, in the order of the schema."""
-        if self.signature.whole is None:
+        if self.signature.argument_object is None:
             return [each.name for each in self.signature.parameters]
         return list(self.input_schema.get("properties", ()))
 
     def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
         """Return the argument object for `name=value` strings, read by the arguments' types."""
-        if self.signature.whole is None:
+        if self.signature.argument_object is None:
             return self.signature.from_strings(pairs)
         from ..types.schema_arguments import parameters_of
         from ..types.values_from_text import from_strings
@@ -289,7 +289,7 @@ class Tool:
         from ..types.json_schema import argument_object_schema, arguments_schema
 
         with explain_undefined_names(self.owner, self.source):
-            if (whole := self.signature.whole) is not None:
+            if (whole := self.signature.argument_object) is not None:
                 return argument_object_schema(whole.annotation)
             schema = arguments_schema(self.parameters)
         for (name,), header in self.signature.header_params.items():

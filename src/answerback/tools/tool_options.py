@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict
 
 import msgspec
 
-from ..core.content import Icon, is_icon, own_icons
+from ..core.content import Icon, is_icon, our_icons
 from ..core.json_value import is_number
 from ..core.limits import Limits
 from ..errors import ToolError
@@ -188,7 +188,7 @@ def read_settings(options: Mapping[str, Any]) -> ToolSettings:
         name: value for name, value in chosen.items() if value is not None and name in _SETTINGS
     }
     if "icons" in given:
-        given["icons"] = own_icons(given["icons"])
+        given["icons"] = our_icons(given["icons"])
     return ToolSettings(chosen=frozenset(chosen), **given)
 
 

@@ -15,12 +15,12 @@ import msgspec
 from ...calls.call import Call, reply_or_refusal
 from ...calls.fitted_reply import owner_of_call
 from ...calls.runtime import ADMITTED
-from ...core.list_page import KeptPart, Page
+from ...core.list_page import Page, StoredPart
 from ...core.reply import Error, Reply
 from ...dialects import HttpReply
 from ...dialects.common import encoded_data
 from ...errors import INVALID_ARGUMENTS, ToolError
-from ...fitting.cut_lists import DATA, ITEMS, KeptList, first_part, part_after, read_list
+from ...fitting.cut_lists import DATA, ITEMS, StoredList, first_part, part_after, read_list
 from ...fitting.reply_store import PREFIX
 from ...tools.paging import cursor_expired, open_cursor, part_cursor
 from ...types.problems import InvalidOutput
@@ -66,7 +66,7 @@ class ListPages:
         items = data.items if isinstance(data, Page) else data
         if not isinstance(items, list) or len(items) <= limit or call.tool is None:
             return self._writer.write_call(reply, call, request)
-        part, sizes = call.part, call.kept_sizes
+        part, sizes = call.part, call.item_sizes
         if part is None or part.path == ITEMS:  # What MCP has kept lacks the arguments.
             part, sizes = await self._keep(reply, call)
         if part is None:
@@ -83,7 +83,7 @@ class ListPages:
         written = self._writer.write_call(reply, call, request)
         return _linked(written, rest, limit, call, request)
 
-    async def _keep(self, reply: Reply[Any], call: Call) -> tuple[KeptPart | None, Sequence[int]]:
+    async def _keep(self, reply: Reply[Any], call: Call) -> tuple[StoredPart | None, Sequence[int]]:
         """Keep the whole of a reply; return its list, or None if it cannot be kept, and the bytes
         of each item."""
         encoded = encoded_data(reply)
@@ -116,7 +116,7 @@ class ListPages:
 
     async def _kept(
         self, call: Call, cursor: str, request: RestRequest
-    ) -> tuple[KeptList, int | None]:
+    ) -> tuple[StoredList, int | None]:
         """Return the rest of a kept list, at least as much as the request asks for, and how much
         that is; give the call its arguments. Raises ToolError."""
         limit = self.asked_limit(request)
@@ -130,7 +130,7 @@ class ListPages:
         return kept, limit
 
     async def _next(
-        self, kept: KeptList, limit: int | None, call: Call, request: RestRequest
+        self, kept: StoredList, limit: int | None, call: Call, request: RestRequest
     ) -> HttpReply:
         """Return the next items of a kept list, for a call that passed the tool's gates."""
         assert call.part is not None
@@ -154,7 +154,7 @@ class ListPages:
 
 
 def _linked(
-    written: HttpReply, rest: KeptPart | None, limit: int | None, call: Call, request: RestRequest
+    written: HttpReply, rest: StoredPart | None, limit: int | None, call: Call, request: RestRequest
 ) -> HttpReply:
     """Return the response with a link to the rest of the list, if there is any."""
     if rest is None:
