@@ -26,7 +26,7 @@ MET = frozenset(
         "answerback.rules.finding",
         "answerback.core.request_info",
         "answerback.core.peer",
-        "answerback.tools.context",
+        "answerback.calls.context",
         "answerback.client.connecting",
         "answerback.client.call_options",
         "answerback.client.frames",
@@ -133,7 +133,7 @@ PAGES = (
             "answerback.core.request_info: RequestInfo",
             "answerback.core.request_info: ClientHints Location",
             "answerback.core.peer: Abilities Log",
-            "answerback.tools.context: Sample Root",
+            "answerback.calls.context: Sample Root",
         ),
     ),
     Page(

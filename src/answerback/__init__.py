@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .app import App
     from .calls.call import get_context
+    from .calls.context import Context
     from .calls.middleware_and_observers import Invocation, Next, Observation
     from .calls.wrapping import wrap
     from .client.connecting import connect
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from .reading import read
     from .records import audit
     from .rules import validate
-    from .tools.context import Context
     from .tools.elicitation import Declined
     from .tools.prompt import Message
     from .tools.signature import AllArguments, Ask, Depends, Header
@@ -57,7 +57,7 @@ _NAMES = {
     "reading": "read",
     "records": "audit",
     "rules": "validate",
-    "tools.context": "Context",
+    "calls.context": "Context",
     "tools.elicitation": "Declined",
     "tools.signature": "AllArguments Ask Depends Header",
     "tools.prompt": "Message",

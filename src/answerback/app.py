@@ -15,8 +15,15 @@ from .core.author_errors import HideLibraryFrames
 from .core.content import our_icons
 from .core.limits import DEFAULT_LIMITS, Limits
 from .errors import Code, add_codes
-from .registry.declarations import Change, HasRegistry, Registry, Table
-from .tools.context import Context, take_peer
+from .registry.declarations import (
+    Change,
+    HasRegistry,
+    OwnRoute,
+    Registry,
+    Table,
+    add_visible,
+    check_route,
+)
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
 from .types.json_text import ENCODER
 
@@ -131,25 +138,21 @@ def declared(name: str, options: AppOptions) -> Registry:
 
         registry.auth = checked_authenticator(auth)
     if (access := options.get("access")) is not None:
-        _use_access(registry, access)
-    if middleware := options.get("middleware"):
-        from .calls.middleware_and_observers import checked_middleware
+        url, known = access.url or "", "" if registry.auth is None else registry.auth.url
+        if url and known not in ("", url):
+            raise ValueError(
+                f"url={url!r} of access= is not the url of auth=; leave one of them out"
+            )
+        registry.url = url
+        registry.sessions = access.sessions
+        registry.challenge = access.challenge
+    middleware, observers = options.get("middleware"), options.get("observers")
+    if middleware or observers:
+        from .calls.middleware_and_observers import checked_middleware, checked_observers
 
-        registry.middleware = checked_middleware(middleware)
-    if observers := options.get("observers"):
-        from .calls.middleware_and_observers import checked_observers
-
-        registry.observers = checked_observers(observers)
+        registry.middleware = checked_middleware(middleware or ())
+        registry.observers = checked_observers(observers or ())
     return registry
-
-
-def _use_access(registry: Registry, access: Access) -> None:
-    url, auth = access.url or "", registry.auth
-    if url and auth is not None and auth.url not in ("", url):
-        raise ValueError(f"url={url!r} of access= is not the url of auth=; leave one of them out")
-    registry.url = url
-    registry.sessions = access.sessions
-    registry.challenge = access.challenge
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -263,14 +266,15 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as an object's method."""
-        if options.get("widget") is not None:
-            from .protocol.widget import with_widget_keys
-
-            options = with_widget_keys(options)
         if isinstance(fn, App):
             raise TypeError("an App is not a tool; write app.include(other)")
         with HideLibraryFrames():
-            return self._registry.add_tool(fn, **options)
+            check_options(options, ToolOptions)
+            if options.get("widget") is not None:
+                from .protocol.widget import with_widget_keys
+
+                options = with_widget_keys(options)
+            return self._registry.add_tool(fn, options)
 
     def remove_tool(self, name: str) -> None:
         """Stop serving a tool, and notify the clients that subscribed to the list of tools."""
@@ -336,8 +340,6 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         *entry* has `kind`, `name` and `tags`, and *request* is like `ctx.request`. An entry for
         which it returns False does not exist for the caller: it is neither listed nor called.
         """
-        from .registry.declarations import add_visible
-
         add_visible(self._registry, fn)
         return fn
 
@@ -357,10 +359,10 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return register
 
     def _add_errors(self, functions: Mapping[type[BaseException], ErrorFunction]) -> None:
-        from .calls.failures import OwnExceptions
+        from .calls.failures import AppErrors
 
         if self._registry.errors is None:
-            self._registry.errors = OwnExceptions()
+            self._registry.errors = AppErrors()
         for kind, function in functions.items():
             self._registry.errors.add(kind, function)
 
@@ -420,8 +422,6 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         *methods* are the HTTP methods that it answers. Gates and `auth=` do not apply to it.
         Register it before the app is served.
         """
-        from .registry.declarations import OwnRoute, check_route
-
         check_route(self._registry, path, methods)
 
         def register(fn: RouteFunction) -> RouteFunction:
@@ -440,10 +440,10 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return UnawaitedCall(self._call(name, arguments))
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> Reply[Any]:
+        from .calls.context import take_caller
         from .server.memory import call
 
-        user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
-        peer = take_peer(arguments)
+        peer, user = take_caller(arguments)
         encoded = ENCODER.encode(arguments)
         return await call(self._runtime, name, encoded, peer, user)
 

@@ -219,7 +219,7 @@ class ToolError(AnswerbackError):
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR
-    """The code of the class, whose statuses an error with a custom code has."""
+    """The class's code; an error with a custom code has its statuses."""
     # Defaults for subclasses whose __init__ does not call this one.
     message: str = ""
     details: Any = None

@@ -19,7 +19,7 @@ from tests.test_public_names import MODULES, SHARED
 import answerback
 from answerback import App, Context
 from answerback.app import AppOptions
-from answerback.tools.context import Context as ContextClass
+from answerback.calls.context import Context as ContextClass
 from answerback.tools.other_frameworks import HINTS, HOMES
 from answerback.tools.tool_options import ToolOptions
 

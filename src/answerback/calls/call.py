@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -11,13 +11,29 @@ from ..core.peer import NO_PEER, NeedsInput, Peer, RequestSource
 from ..core.reply import Reply, failure
 from ..core.shape import RESULT, Shape
 from ..errors import INPUT_REQUIRED
-from ..tools.context import CURRENT, Context
+from ..tools.current_call import CURRENT
 from ..tools.tool import Tool
+from .context import Context
 
 if TYPE_CHECKING:
     from ..core.authentication import Challenge
     from ..core.list_page import StoredPart
-    from ..tools.context import Attempts, Running
+    from ..core.reply import Error
+    from .runtime import Runtime
+
+
+class Attempts(Protocol):
+    """The attempts of a call whose tool has `limit=`, `breaker=` or `retry=`: a PolicyRun."""
+
+    attempts: int
+    opened: bool
+
+    @property
+    def breaker(self) -> str:
+        """The breaker's current state; empty without a breaker."""
+
+    def shown_for(self, exc: BaseException) -> Error | None:
+        """Return the error that callers see if the service failed; None for other exceptions."""
 
 
 class Call(msgspec.Struct, eq=False):
@@ -49,7 +65,7 @@ class Call(msgspec.Struct, eq=False):
     """Whether the rates of the tool's limits counted the call when its task was created."""
     kept_answers: dict[str, Any] | None = None
     """A dict that collects the answers to `Ask` questions, for a task that runs later."""
-    runtime: Running | None = None
+    runtime: Runtime | None = None
     """The runtime that runs the call. The pipeline sets it."""
     part: StoredPart | None = None
     """The part of a kept list that is returned, if the call continues one."""
@@ -57,6 +73,14 @@ class Call(msgspec.Struct, eq=False):
     """The bytes of each item of that part that was read."""
     policy_run: Attempts | None = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
+
+    @property
+    def owner(self) -> str:
+        """A digest of the user, for whom pages and replies are kept; empty without a user."""
+        # Imported here, so that calls without a budget or pages do not pay for it.
+        from ..core.authentication import owner_of
+
+        return owner_of(Context(self).user)
 
 
 def get_context() -> Context[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -27,10 +28,10 @@ from ..errors import (
     ToolError,
 )
 from ..tools.callable_source import required_parameters, source_of
-from ..tools.context import Context
 from ..tools.tool import Tool
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput, UnservableType
 from .call import Call
+from .context import Context
 from .reply_check import checked_error, reply_to
 
 ErrorFunction: TypeAlias = Callable[[Any], ToolError | Reply[Any] | str | None]
@@ -40,7 +41,7 @@ ErrorFunction: TypeAlias = Callable[[Any], ToolError | Reply[Any] | str | None]
 _OURS = (AnswerbackError, InvalidArguments, InvalidJson, InvalidOutput, UnservableType)
 
 
-class OwnExceptions:
+class AppErrors:
     """The author's exception classes in one app, and the function for each."""
 
     def __init__(self) -> None:
@@ -174,8 +175,25 @@ def error_for(
     # An author's exception may have properties that raise too.
     except Exception as worse:  # noqa: BLE001 -- this is the place that handles all of them
         error, exc = None, worse
+    if error is not None:
+        return error
     shown = shown or Error(TOOL_EXECUTION_ERROR, masked, hint=REPORT)
-    return error or _masked(exc, shown, fields, masked is SHOW_EXCEPTION)
+    reference = os.urandom(6).hex()
+    advice = (
+        "the caller sees a masked text; raise ToolError(...) to show a message, "
+        f"or list {type(exc).__name__} in App(errors=...)"
+    )
+    message = shown.message
+    if masked is SHOW_EXCEPTION:
+        advice = "the caller sees its text because of --debug"
+        message = _description(exc)
+    logged = {"code": shown.code, "reference": reference, **fields()}
+    _log(f"failed, reference {reference}; {advice}", exc, logged)
+    return msgspec.structs.replace(
+        shown,
+        message=f"{message} (reference {reference})",
+        details={"reference": reference, **(shown.details or {})},
+    )
 
 
 def must_propagate(exc: BaseException, wire: str) -> bool:
@@ -237,42 +255,18 @@ def _error_for_caller(exc: BaseException, owner: str, log_fields: LogFields) -> 
             fields = {"code": INVALID_OUTPUT, "reference": reference, **log_fields()}
             event = f"returned a value that cannot be sent, reference {reference}: {exc}"
             if exc.returned_text is not None:
-                excerpt = _excerpt(exc.returned_text)
-                event += f"; it returned the text {excerpt}; raise ToolError(...) instead"
+                from ..core.secrets import mask
+
+                excerpt = mask(exc.returned_text[:_MAX_SEARCHED])
+                if len(excerpt) > _MAX_EXCERPT:
+                    excerpt = excerpt[:_MAX_EXCERPT] + "…"
+                event += f"; it returned the text {excerpt!r}; raise ToolError(...) instead"
             # Our own traceback says nothing; the author's exception behind it does.
             _log(event, exc.__cause__, fields)
             message = f"Invalid output: {exc.for_caller()} (reference {reference})"
             return Error(INVALID_OUTPUT, message, {"reference": reference}, hint=REPORT)
         case _:
             return None
-
-
-def _excerpt(text: str) -> str:
-    """Return the start of a text, without secrets, for the log."""
-    from ..core.secrets import mask
-
-    shown = mask(text[:_MAX_SEARCHED])
-    return repr(shown if len(shown) <= _MAX_EXCERPT else shown[:_MAX_EXCERPT] + "…")
-
-
-def _masked(exc: BaseException, shown: Error, log_fields: LogFields, debug: bool) -> Error:
-    """Return the error *shown* with a reference to the logged exception."""
-    reference = os.urandom(6).hex()
-    advice = (
-        "the caller sees a masked text; raise ToolError(...) to show a message, "
-        f"or list {type(exc).__name__} in App(errors=...)"
-    )
-    message = shown.message
-    if debug:
-        advice = "the caller sees its text because of --debug"
-        message = _description(exc)
-    fields = {"code": shown.code, "reference": reference, **log_fields()}
-    _log(f"failed, reference {reference}; {advice}", exc, fields)
-    return msgspec.structs.replace(
-        shown,
-        message=f"{message} (reference {reference})",
-        details={"reference": reference, **(shown.details or {})},
-    )
 
 
 def _description(exc: BaseException) -> str:
@@ -294,27 +288,22 @@ def _log(event: str, exc: BaseException | None, fields: Mapping[str, Any]) -> No
 
 def log_fields(call: Call, began: float) -> dict[str, Any]:
     """Return a failed call's log fields; *began* is from `perf_counter`."""
+    from ..core.authentication import User
+
+    user = None
+    # Another framework's user object may raise, and the failed call must be logged.
+    with suppress(Exception):
+        user = Context(call).user
     fields: dict[str, Any] = {
         "wire": call.wire,
         "caller": call.caller,
         "seconds": round(perf_counter() - began, 6),
-        "user": _user_digest(call),
+        # A digest, which does not reveal the user.
+        "user": user.key.hex() if isinstance(user, User) else "",
     }
     if (run := call.policy_run) is not None:
         fields |= {"attempts": run.attempts, "breaker": run.breaker}
     return fields
-
-
-def _user_digest(call: Call) -> str:
-    """Return a digest that does not reveal the user; empty without one."""
-    from ..core.authentication import User
-
-    try:
-        user = Context(call).user
-    # Another framework's user object may raise.
-    except Exception:  # noqa: BLE001 -- a failed call must be logged whatever the user is
-        return ""
-    return user.key.hex() if isinstance(user, User) else ""
 
 
 def log_internal_error(where: str, exc: BaseException | None = None) -> None:

@@ -57,8 +57,15 @@ def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
     if tool.settings.nan == "null":
         found = nan_to_none(found)
     reply = _read(tool, found, failed=failed)
-    _log_once(tool, "failure" if failed else "finished reply")
-    if not tool.told_meta:
+    if not tool.logged_finished:
+        tool.logged_finished = True
+        message = (
+            "tool %r returned a %s, which is sent as the reply and not as data; to send it as "
+            "data, write values=Values(returns='value')"
+        )
+        # Not a warning: `call` and CGI, which run one call, would print it each time.
+        logger().info(message, tool.name, "failure" if failed else "finished reply")
+    if not tool.logged_meta:
         _log_wrong_meta(tool, reply)
     if reply.error is not None and reply.error.message == UNKNOWN_TEXT:
         reply = msgspec.structs.replace(reply, error=_referred(tool, reply.error, found))
@@ -166,9 +173,18 @@ def _read_envelope(tool: Tool, value: JsonObject, *, failed: bool) -> Reply[Any]
     others = {name: each for name, each in complete.items() if name not in _KNOWN_MEMBERS}
     if reply.error is not None:
         others |= {"data": complete["data"]} if complete.get("data") else {}
+        error = reply.error
+        if error.details is None:
+            # All members for which an error has no place.
+            more = {
+                name: each
+                for name, each in complete["error"].items()
+                if name not in Error.__struct_fields__ and each not in (None, error.message)
+            }
+            error = msgspec.structs.replace(error, details=more | others or None)
         return Reply(
-            content=_without_message(reply.content, reply.error),
-            error=_with_details(reply.error, complete, others),
+            content=_without_message(reply.content, error),
+            error=error,
             meta=reply.meta,
             timestamp=reply.timestamp,
         )
@@ -184,18 +200,6 @@ def _read_envelope(tool: Tool, value: JsonObject, *, failed: bool) -> Reply[Any]
         data=data,
         meta=others | reply.meta,
     )
-
-
-def _with_details(error: Error, found: JsonObject, others: JsonObject) -> Error:
-    """Return the error with all members it has no place for moved to its details."""
-    if error.details is not None:
-        return error
-    more = {
-        name: each
-        for name, each in found["error"].items()
-        if name not in Error.__struct_fields__ and each not in (None, error.message)
-    }
-    return msgspec.structs.replace(error, details=more | others or None)
 
 
 def _without_message(content: tuple[Block, ...], error: Error) -> tuple[Block, ...]:
@@ -227,18 +231,6 @@ def _plain(value: JsonObject, write_block: Any) -> JsonObject:
     return plain
 
 
-def _log_once(tool: Tool, kind: str) -> None:
-    if tool.told_finished:
-        return
-    tool.told_finished = True
-    message = (
-        "tool %r returned a %s, which is sent as the reply and not as data; to send it as data, "
-        "write values=Values(returns='value')"
-    )
-    # Not a warning: `call` and CGI, which run one call, would print it each time.
-    logger().info(message, tool.name, kind)
-
-
 def _refuse(message: str) -> None:
     raise ValueError(message)
 
@@ -257,7 +249,7 @@ def _log_wrong_meta(tool: Tool, reply: Reply[Any]) -> None:
         try:
             check_meta(meta, place, path, misspelt=_refuse)
         except (TypeError, ValueError) as error:
-            tool.told_meta = True
+            tool.logged_meta = True
             message = "tool %r returned a finished reply with metadata that hosts will not find: %s"
             logger().warning(message, tool.name, error)
             return

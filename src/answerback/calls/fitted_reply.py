@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -17,11 +17,11 @@ from ..fitting.fit import fit
 from ..fitting.ranges import part_of
 from ..fitting.reply_store import PREFIX, Owner, range_uri
 from ..registry.declarations import Registry, adopt, is_hidden
-from ..tools.context import CURRENT, Context, current_runtime
+from ..tools.current_call import CURRENT
 from ..tools.paging import open_cursor, part_cursor
 from ..tools.resource import Resource
 from .call import Call
-from .runtime import Runtime
+from .context import Context, current_runtime
 
 
 class StoredReplyResource(Resource):
@@ -50,7 +50,7 @@ def stored_reply_resource(registry: Registry) -> Resource:
 async def read_stored_reply(ctx: Context, id: str, query: str = "") -> Embedded:
     """Return a full reply, or a range of it."""
     runtime = current_runtime()
-    assert isinstance(runtime, Runtime)
+    assert runtime is not None
     part = part_of(query)
     stored = await runtime.stored_replies.find(id, owner_of(ctx.user))
     tool = None if stored is None else runtime.registry.tools.get(stored.tool)
@@ -78,9 +78,9 @@ class _Cursor(msgspec.Struct):
 
 async def fitted_reply(reply: Reply[Any], call: Call) -> Reply[Any]:
     """Return the reply that MCP sends for a tool's call."""
-    tool = call.tool
+    tool, runtime = call.tool, call.runtime
     assert tool is not None
-    runtime = cast("Runtime", call.runtime)
+    assert runtime is not None
     owner = owner_of_call(call)
     paging = None
     if tool.is_paged:
@@ -103,7 +103,7 @@ def _part(call: Call) -> StoredPart | None:
 def owner_of_call(call: Call) -> Owner:
     """Return for whom the full reply of *call* is stored."""
     return Owner(
-        user=owner_of(Context(call).user),
+        user=call.owner,
         session=call.peer.session_key,
         address=call.caller,
         tool=call.name,

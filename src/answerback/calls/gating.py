@@ -1,5 +1,6 @@
 """Gates, visibility and questions to the user: all that a call passes before its function runs.
 
+The replies of prompts are made here too, because other apps need neither.
 Gates that take only `ctx` run before the arguments are decoded, the others after that.
 A gate lets the call pass by returning None or True. Everything else refuses it: an error raised or
 returned, False, another value, an exception, and a time-out.
@@ -24,13 +25,13 @@ from ..core.reply import Error, Reply, failure
 from ..dialects.common import refusal_meta
 from ..errors import CODES, TOOL_NOT_FOUND, UNKNOWN_ERROR, Forbidden, ToolError
 from ..registry.declarations import is_filtered
-from ..tools.context import SENT, Context, ContextOfApp
 from ..tools.elicitation import Declined, Form
 from ..tools.prompt import messages_of
 from ..tools.requires import Gate, Gates, Refusal
 from ..tools.signature import Ask, marker_of
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
+from .context import SENT, Context, ContextOfApp
 from .failures import failed_reply, must_propagate
 from .reply_check import checked_content, checked_error, reply_to
 from .runners import ON_LOOP, ArgumentsDecoder, Runner, timed_out
@@ -150,20 +151,17 @@ async def pass_early(call: Call, run: Runner, masked: str) -> Reply[Any] | None:
 def unknown_tool(call: Call, tools: Mapping[str, Tool]) -> Reply[Any]:
     """Return the refusal of a tool that does not exist, or that the caller may not see."""
     call.tool = None
-    hint = did_you_mean(similar_names(call.name, _visible(tools, call), limit=3))
+    visible = tools
+    if any(map(_may_be_hidden, tools.values())):
+        user, request = Context(call).user, Context(call).request
+        visible = {
+            name: tool
+            for name, tool in tools.items()
+            if (tool.gates is None or not tool.gates.hide_from(user))
+            and not is_filtered(tool, request)
+        }
+    hint = did_you_mean(similar_names(call.name, visible, limit=3))
     return failure(f"Function not found: {call.name}", code=TOOL_NOT_FOUND, hint=hint or None)
-
-
-def _visible(tools: Mapping[str, Tool], call: Call) -> Mapping[str, Tool]:
-    """Return the tools that the caller may see."""
-    if not any(map(_may_be_hidden, tools.values())):
-        return tools
-    user, request = Context(call).user, Context(call).request
-    return {
-        name: tool
-        for name, tool in tools.items()
-        if (tool.gates is None or not tool.gates.hide_from(user)) and not is_filtered(tool, request)
-    }
 
 
 def _may_be_hidden(tool: Tool) -> bool:

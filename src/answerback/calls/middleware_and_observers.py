@@ -18,9 +18,9 @@ from ..core.event_loop import running_loop
 from ..core.log import logger
 from ..core.reply import Reply
 from ..registry.declarations import Registry
-from ..tools.context import Context, ContextOfApp
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
+from .context import Context, ContextOfApp
 from .runners import ON_LOOP, Runnable, Runner
 
 Kind: TypeAlias = Literal["tool", "resource", "prompt"]
@@ -154,13 +154,18 @@ _ASYNC = 0x80
 
 def with_middleware(kind: Kind, run: Runner) -> Runner:
     """Return *run*, wrapped in each tool's middleware."""
-    chains = _Chains(run)
+    # Keyed by the tuple's id, and the tuple is kept: middleware need not be hashable.
+    chains: dict[int, tuple[tuple[Middleware, ...], Next]] = {}
 
     def run_wrapped(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
-        if not tool.middleware:
+        chained = tool.middleware
+        if not chained:
             return run(tool, kwargs, call)
         assert isinstance(tool, Tool)  # A gate has no middleware.
-        steps = chains.of(tool)(Invocation(kind, tool, kwargs, call))
+        found = chains.get(id(chained))
+        if found is None:
+            found = chains[id(chained)] = (chained, _chain(tool, run))
+        steps = found[1](Invocation(kind, tool, kwargs, call))
         return steps if running_loop() is not None else _without_loop(tool, steps)
 
     return run_wrapped
@@ -176,36 +181,24 @@ async def _without_loop(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
     return await steps
 
 
-class _Chains:
-    """Each app's middleware as one function, built once."""
+def _chain(tool: Tool, run: Runner) -> Next:
+    """Return the tool's middleware and its function as one function."""
 
-    def __init__(self, run: Runner) -> None:
-        # Keyed by the tuple's id, and the tuple is kept: middleware need not be hashable.
-        self._made: dict[int, tuple[tuple[Middleware, ...], Next]] = {}
-        self._run = run
+    async def run_function(call: Invocation) -> Any:
+        value = call._run_by(run)
+        if isinstance(value, CoroutineType):
+            value = await value
+        call._has_result = value is not None
+        return value
 
-    def of(self, tool: Tool) -> Next:
-        run, chained = self._run, tool.middleware
-        found = self._made.get(id(chained))
-        if found is not None:
-            return found[1]
-
-        async def run_function(call: Invocation) -> Any:
-            value = call._run_by(run)
-            if isinstance(value, CoroutineType):
-                value = await value
-            call._has_result = value is not None
-            return value
-
-        chain: Next = run_function
-        # The middleware of these apps, in this order.
-        apps = [app for app in tool.path for _ in app.middleware]
-        for middleware, app in zip(reversed(chained), reversed(apps), strict=True):
-            chain = _link(middleware, chain)
-            if len(tool.path) > 1:
-                chain = _for_app(None if app is tool.path[-1] else app, chain)
-        self._made[id(chained)] = (chained, chain)
-        return chain
+    chain: Next = run_function
+    # The middleware of these apps, in this order.
+    apps = [app for app in tool.path for _ in app.middleware]
+    for middleware, app in zip(reversed(tool.middleware), reversed(apps), strict=True):
+        chain = _link(middleware, chain)
+        if len(tool.path) > 1:
+            chain = _for_app(None if app is tool.path[-1] else app, chain)
+    return chain
 
 
 def _link(middleware: Middleware, following: Next) -> Next:

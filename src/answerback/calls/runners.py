@@ -12,7 +12,7 @@ event loop, which continues from that point.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from functools import cache
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -319,14 +319,9 @@ def run_without_loop(steps: Coroutine[Any, Any, T]) -> T:
     except StopIteration as stop:
         result: T = stop.value
         return result
-    if wanted is ON_LOOP:
-        return _run_on_new_loop(steps, context)
-    steps.close()
-    raise RuntimeError(NO_LOOP)
-
-
-def _run_on_new_loop(steps: Coroutine[Any, Any, T], context: Context) -> T:
-    """Continue a coroutine on its own event loop."""
+    if wanted is not ON_LOOP:
+        steps.close()
+        raise RuntimeError(NO_LOOP)
     import asyncio
 
     runner = asyncio.Runner()

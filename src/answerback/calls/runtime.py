@@ -1,7 +1,8 @@
-"""Runtime: the state that exists while an app is served. Each wire makes one.
+"""The path of a call, and Runtime: the state that exists while an app is served.
 
-The registry is what the author declares, and a runtime writes nothing into it. So several wires can
-serve one app in a process, each with its own threads, records and tasks.
+Each wire makes a runtime. The registry is what the author declares, and a runtime writes nothing
+into it. So several wires can serve one app in a process, each with its own threads, records and
+tasks.
 """
 
 from __future__ import annotations
@@ -14,15 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from ..contract import Contract
-from ..core.limits import Limits
 from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
 from ..registry.declarations import Check, Recording, Registry
-from ..tools.context import CURRENT, Context, Running, current_runtime
+from ..tools.current_call import CURRENT
 from ..tools.tool import Tool
 from ..types.json_text import LARGE
 from .call import Call, Handler, Outcome
+from .context import Context, current_runtime
 from .failures import SHOW_EXCEPTION, failed_reply, log_fields, must_propagate
 from .reply_check import ReplyTo, reply_to
 from .runners import (
@@ -45,20 +45,15 @@ if TYPE_CHECKING:
 
 
 def pipeline(
-    tools: Mapping[str, Tool],
-    contract: Contract,
-    run: Runner,
-    reply_to: ReplyTo = reply_to,
-    *,
-    limits: Limits,
-    decode_large: LargeDecoder = decode_in_place,
-    running_in: Running | None = None,
+    runtime: Runtime, tools: Mapping[str, Tool], run: Runner, reply_to: ReplyTo
 ) -> Handler:
     """Return the path of a call to one of *tools*."""
     # A set, because over stdio several threads run the pipeline; `add` and `discard` are atomic.
     running: set[Call] = set()
+    limits, masked = runtime.registry.limits, runtime._contract.masked
     max_calls, max_in_place = limits.calls, min(LARGE, limits.values)
-    decode_slowly = partial(_decode_slowly, run, partial(_decode, decode_large, limits.values))
+    decode = partial(_decode, runtime._execution.decode_large, limits.values)
+    decode_slowly = partial(_decode_slowly, run, decode)
     run_slowly = partial(_run_slowly, run)
 
     async def handle(call: Call) -> Outcome:
@@ -66,7 +61,7 @@ def pipeline(
         if tool is None or len(running) >= max_calls:
             return _refusal(call, tools, max_calls)
         running.add(call)
-        call.runtime = running_in
+        call.runtime = runtime
         before, began = CURRENT.set(call), perf_counter()
         try:
             is_slow = len(raw := call.arguments) > max_in_place or tool.has_gates_or_policy
@@ -75,7 +70,10 @@ def pipeline(
             if signature.context is not None:
                 kwargs[signature.context] = Context(call)
             if signature.questions:
-                kwargs |= await _ask_user(tool, call)
+                # Imported at the first question, so that other tools do not pay for it.
+                from .gating import ask_all
+
+                kwargs |= await ask_all(tool, call.peer, call.kept_answers)
             value = (run_slowly if is_slow else run)(tool, kwargs, call)
             if isinstance(value, CoroutineType):
                 value = await value
@@ -84,7 +82,13 @@ def pipeline(
                 call.shape = reply.shape or tool.shape
             if reply.content and tool.has_lines:
                 call.shape = call.shape.with_lines()
-            return reply if tool.budget is None else await _fitted(reply, call)
+            # A task's reply is stored whole, and other wires have no budget.
+            if tool.budget is None or call.wire != "mcp" or call.stage != "whole":
+                return reply
+            # Imported here, so that tools without a budget do not pay for it.
+            from .fitted_reply import fitted_reply
+
+            return await fitted_reply(reply, call)
         except NeedsInput as question:
             return question
         except BaseException as exc:
@@ -92,22 +96,12 @@ def pipeline(
             call.cancelled = True
             if must_propagate(exc, call.wire):
                 raise
-            return _failed(exc, call, tools, contract.masked, began)
+            return _failed(exc, call, tools, masked, began)
         finally:
             running.discard(call)
             CURRENT.reset(before)
 
     return handle
-
-
-async def _fitted(reply: Reply[Any], call: Call) -> Reply[Any]:
-    """Return the reply within its tool's budget, unless it is stored first, or is not for MCP."""
-    if call.wire != "mcp" or call.stage != "whole":
-        return reply
-    # Imported here, so that tools without a budget do not pay for it.
-    from .fitted_reply import fitted_reply
-
-    return await fitted_reply(reply, call)
 
 
 async def _decode_slowly(
@@ -150,13 +144,6 @@ def _failed(
             # None hides the tool.
             return exc.reply or unknown_tool(call, tools)
     return failed_reply(exc, call, masked, partial(log_fields, call, began))
-
-
-async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
-    # Imported at the first question, so that other tools do not pay for it.
-    from .gating import ask_all
-
-    return await ask_all(tool, call.peer, call.kept_answers)
 
 
 def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any]:
@@ -374,15 +361,7 @@ class Runtime:
 
     def _pipeline(self, table: Mapping[str, Tool], run: Runner, reply_to: ReplyTo) -> Handler:
         """Return the path of a call to an entry of *table*; it waits for the lifespan."""
-        handle = pipeline(
-            table,
-            self._contract,
-            run,
-            reply_to,
-            limits=self.registry.limits,
-            decode_large=self._execution.decode_large,
-            running_in=self,
-        )
+        handle = pipeline(self, table, run, reply_to)
         if self.registry.has_filters:
             from .gating import only_visible
 
@@ -449,7 +428,7 @@ def runtime_for_one_call(registry: Registry) -> Runtime:
 def serving(registry: Registry) -> Runtime | None:
     """Return the runtime of the current call of *registry*, or the newest one that serves it."""
     running = current_runtime()
-    if isinstance(running, Runtime) and running.registry is registry:
+    if running is not None and running.registry is registry:
         return running
     found = [each for each in registry.changes.attached() if isinstance(each, Runtime)]
     found.sort(key=lambda runtime: not runtime.is_stopped)

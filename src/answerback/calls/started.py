@@ -24,7 +24,7 @@ def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> H
             call.tool = tools[call.name]
             await ON_LOOP
             try:
-                await lifespan.wait(call)
+                await lifespan.wait(call.wire)
             except Exception as exc:
                 if call.wire == "memory":
                     raise  # In memory the caller is a test or a program, and sees the cause.

@@ -102,7 +102,9 @@ class ThreadPool:
         """Call the function in a thread, with the context variables of the running task."""
         mailbox = self._mailboxes.get(loop)
         if mailbox is None:
-            mailbox = self._new_mailbox(loop)
+            for other in [other for other in list(self._mailboxes) if other.is_closed()]:
+                self._mailboxes.pop(other, None)
+            mailbox = self._mailboxes.setdefault(loop, _LoopMailbox(loop, self.submit))
         future = mailbox.put(function, kwargs)
         if threading.get_ident() in self._running:
             self._count_nested(future)
@@ -125,11 +127,6 @@ class ThreadPool:
         for job in jobs:
             self._jobs.put(job)
         self.make_room()
-
-    def _new_mailbox(self, loop: asyncio.AbstractEventLoop) -> _LoopMailbox:
-        for other in [other for other in list(self._mailboxes) if other.is_closed()]:
-            self._mailboxes.pop(other, None)
-        return self._mailboxes.setdefault(loop, _LoopMailbox(loop, self.submit))
 
     def _count_nested(self, future: asyncio.Future[Any]) -> None:
         """Stop counting a thread whose function makes a call, until the call is done."""
@@ -170,10 +167,17 @@ class ThreadPool:
             else:
                 self._watch_held()
         if lost > self._reported_lost:
-            _warn_of_lost(lost, refusing=bool(refused))
+            logger().warning(
+                "%s still run calls that timed out or were cancelled%s"
+                if lost > 1
+                else "%s still runs a call that timed out or was cancelled%s",
+                counted(lost, "thread"),
+                "; calls are refused until one of them returns" if refused else "",
+            )
         self._reported_lost = lost
+        message = f"All {lost} threads are held by calls that timed out or were cancelled"
         for job in refused:
-            job.refuse(_no_thread(lost))
+            job.refuse(_unavailable(message))
         return can_start and self._start_thread()
 
     def _watch_held(self) -> None:
@@ -197,8 +201,10 @@ class ThreadPool:
                 self._watch_held()
             else:
                 refused = self._withdraw()
+        seconds = f"{self._wait:g} seconds"
+        message = f"All {self._size} threads are busy, and none became free within {seconds}"
         for job in refused:
-            job.refuse(_all_busy(self._size, self._wait))
+            job.refuse(_unavailable(message))
 
     def _start_thread(self) -> bool:
         try:
@@ -359,7 +365,9 @@ def outcome_of(
     try:
         return context.run(function, **kwargs), None
     except BaseException as exc:  # noqa: BLE001 -- raised again where the call is awaited
-        if not isinstance(exc, (*_MUST_NOT_LEAVE, *_cancelled_error())):
+        # Looked up, not imported: without asyncio nothing raises it.
+        cancelled = getattr(sys.modules.get("asyncio.exceptions"), "CancelledError", ())
+        if not isinstance(exc, _MUST_NOT_LEAVE) and not isinstance(exc, cancelled):
             return None, exc
         error = RuntimeError(f"the tool raised {exc!r}")
         error.__cause__ = exc
@@ -370,29 +378,7 @@ def outcome_of(
 _MUST_NOT_LEAVE = (StopIteration, KeyboardInterrupt, GeneratorExit)
 
 
-def _cancelled_error() -> tuple[type[BaseException], ...]:
-    # Looked up, not imported: without asyncio nothing raises it.
-    found = getattr(sys.modules.get("asyncio.exceptions"), "CancelledError", None)
-    return () if found is None else (found,)
-
-
-def _warn_of_lost(lost: int, *, refusing: bool) -> None:
-    logger().warning(
-        "%s still run calls that timed out or were cancelled%s"
-        if lost > 1
-        else "%s still runs a call that timed out or was cancelled%s",
-        counted(lost, "thread"),
-        "; calls are refused until one of them returns" if refusing else "",
-    )
-
-
-def _no_thread(lost: int) -> Unavailable:
-    message = f"All {lost} threads are held by calls that timed out or were cancelled"
-    return Unavailable(message, retryable=True, hint="try again later")
-
-
-def _all_busy(threads: int, seconds: float) -> Unavailable:
-    message = f"All {threads} threads are busy, and none became free within {seconds:g} seconds"
+def _unavailable(message: str) -> Unavailable:
     return Unavailable(message, retryable=True, hint="try again later")
 
 

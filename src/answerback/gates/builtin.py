@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..calls.context import Context
 from ..core.authentication import is_scope_text
 from ..tools.callable_source import callable_kind
-from ..tools.context import Context
 from ..tools.requires import BuiltinGate, NeedsScopes, Refusal, UserGate
 from .links import Redeemed, check_gate_page, link_to, page_url
 from .prompts import (

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..calls.context import current_runtime
 from ..core.authentication import UsedTokens, User
 from ..core.log import logger
 from ..core.signing import process_signer
 from ..errors import AnswerbackError
-from ..tools.context import current_runtime
 
 if TYPE_CHECKING:
     from ..state.shared import SharedState

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from ..calls.context import current_runtime
 from ..core.authentication import AppAuth, Challenge, bearer_challenge, quotable
 from ..core.json_value import JsonObject
 from ..core.reply import Error, Reply
 from ..core.request_info import RequestInfo
 from ..dialects.common import refusal_meta
 from ..registry.declarations import is_filtered
-from ..tools.context import current_runtime
 from ..tools.requires import BuiltinGate, Refusal
 from .links import Redeemed, check_page, link_to
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import msgspec
 
+from ..calls.context import current_runtime
 from ..core.author_errors import did_you_mean, similar_names
 from ..core.json_value import JsonObject
 from ..core.request_info import HOST_NAMES, HostName, page_domain
 from ..errors import Unavailable
 from ..options import Shown
 from ..registry.declarations import Change, Registry, put_resource
-from ..tools.context import current_runtime
 from ..tools.resource import Resource, ResourceOptions
 from ..tools.tool import Tool
 from ..tools.tool_options import ToolOptions, check_options
@@ -337,9 +337,8 @@ class MissingWidget(ValueError):
 def with_widget_keys(options: ToolOptions) -> ToolOptions:
     """Return a tool's options with its widget's keys in `meta`, and with the hints.
 
-    Raises TypeError or ValueError if an option is wrong, or if `meta` has one of these keys.
+    Raises TypeError or ValueError if `meta` cannot take these keys.
     """
-    check_options(options, ToolOptions)
     made: ToolOptions = {**options}
     widget = options.get("widget")
     shown = widget if isinstance(widget, Shown) else Shown(widget)

@@ -302,7 +302,7 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     inherited: dict[str, Any] = {}
     if kind == "tools":
         # What neither the tool nor an app nearer to it has set.
-        chosen, given = entry.chosen_options, app.tool_defaults.items()
+        chosen, given = entry.settings.chosen, app.tool_defaults.items()
         inherited = {name: each for name, each in given if name not in chosen}
     is_same = entry.contract is app.contract and not inherited
     for name, value in vars(entry).items():
@@ -310,8 +310,9 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
         if is_same or name in _INDEPENDENT or not is_cached:
             setattr(made, name, value)
     if inherited:
-        made.chosen_options = entry.chosen_options | inherited.keys()
-        made.use_settings(msgspec.structs.replace(entry.settings, **inherited))
+        chosen = entry.settings.chosen | inherited.keys()
+        made.settings = msgspec.structs.replace(entry.settings, **inherited, chosen=chosen)
+        made.budget = made.settings.budget
     if kind in ("tools", "prompts"):
         made.name = key
     made.contract = app.contract

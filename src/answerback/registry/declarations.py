@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from _weakref import ref  # Importing `weakref` would add a millisecond to each start-up.
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,7 +17,7 @@ from ..core.limits import DEFAULT_LIMITS, Limits
 from ..core.log import logger
 from ..tools.callable_source import required_parameters, source_of
 from ..tools.tool import Tool
-from ..tools.tool_options import CommonOptions, ToolOptions, check_options, settings_in
+from ..tools.tool_options import CommonOptions, ToolOptions, read_settings
 
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_values
@@ -142,7 +142,7 @@ class Recording(Protocol):
 
 
 class Errors(Protocol):
-    """The author's exception classes; `answerback.calls.failures.OwnExceptions` is one."""
+    """The author's exception classes; `answerback.calls.failures.AppErrors` is one."""
 
     def add(self, kind: object, function: Callable[[Any], Any]) -> None:
         """Let *function* make the error for exceptions of *kind*."""
@@ -258,12 +258,10 @@ class Registry:
         self.routes: list[OwnRoute] = []
         """The author's own pages, served beside the tools."""
 
-    def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
-        """Register a function without a decorator, such as an object's method."""
-        check_options(options, ToolOptions)
-        given = {**self.tool_defaults, **settings_in(options)}
-        tool = Tool(fn, {"timeout": self.limits.seconds, **given}, self.contract)
-        tool.chosen_options = frozenset(given)
+    def add_tool(self, fn: Callable[..., Any], options: ToolOptions) -> Tool:
+        """Register a function with *options*, over the app's defaults."""
+        defaults = {"timeout": self.limits.seconds, **self.tool_defaults}
+        tool = Tool(fn, read_settings({**defaults, **options}), self.contract)
         if tool.name in self.tools.own:
             raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
         if self.contract.route == "/" and tool.name in RESERVED_ROUTES:
@@ -284,7 +282,7 @@ class Registry:
         """Register a function that returns messages."""
         from ..tools.prompt import Prompt
 
-        prompt = Prompt(fn, options, self.contract)
+        prompt = Prompt(fn, read_settings(options), self.contract)
         if prompt.name in self.prompts.own:
             raise ValueError(f"there is a prompt {prompt.name!r} already")
         _put(self, self.prompts, prompt.name, prompt)
@@ -303,7 +301,8 @@ class Registry:
         self, of: str, argument: str, fn: Callable[..., Any], requires: Sequence[Callable[..., Any]]
     ) -> None:
         """Register a function that completes an argument of a prompt or a resource URI."""
-        tool = Tool(fn, {"returns": "value", "requires": requires}, self.contract)
+        settings = read_settings({"returns": "value", "requires": requires})
+        tool = Tool(fn, settings, self.contract)
         names = {parameter.name for parameter in tool.signature.parameters}
         if unknown := sorted(names - {"value", "arguments"}):
             raise TypeError(

@@ -26,7 +26,6 @@ from ..errors import AnswerbackError
 from ..tools.callable_source import is_generator, required_parameters, source_of
 
 if TYPE_CHECKING:
-    from ..tools.context import RunningCall
     from .declarations import Registry
     from .lifespan_on_loop import LoopRun
 
@@ -152,9 +151,9 @@ class Lifespan:
             return error
         return None
 
-    async def wait(self, call: RunningCall) -> None:
-        """Wait until a call can run. If no server starts the lifespan, open it."""
-        if call.wire != "memory" and self._loop_run is None and not self._holders:
+    async def wait(self, wire: str) -> None:
+        """Wait until a call over *wire* can run. If no server starts the lifespan, open it."""
+        if wire != "memory" and self._loop_run is None and not self._holders:
             logger().warning(_MOUNTED, self._registry.name)
         await self.open()
 

@@ -7,9 +7,10 @@ from _thread import allocate_lock
 from collections.abc import Awaitable, Callable, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
+from ..calls.call import Call
+from ..calls.context import Context
 from ..core.authentication import User
 from ..core.request_info import RequestInfo
-from ..tools.context import Context, RunningCall
 from .policy import (
     REAL_CLOCK,
     Clock,
@@ -176,7 +177,7 @@ class Limit(Part):
             raise TypeError(f"{needs}; give it to @app.tool(limit=…)")
         return Policy(limits=(self,), may_repeat=True)
 
-    def key(self, call: RunningCall) -> Hashable:
+    def key(self, call: Call) -> Hashable:
         """Return the key the call is counted by."""
         per = self.per
         if per == "all":
@@ -233,7 +234,7 @@ def _read_rate(rate: object) -> tuple[int, float]:
     return int(found[1]), float(int(found[2] or 1) * unit)
 
 
-def _address(request: RequestInfo | None, call: RunningCall) -> Hashable:
+def _address(request: RequestInfo | None, call: Call) -> Hashable:
     # A task has no request, but knows who created it.
     found = (call.caller or None) if request is None else request.address
     if found is None or ":" not in found:

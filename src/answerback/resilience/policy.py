@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import msgspec
 
+from ..calls.context import Context
 from ..calls.runners import ON_LOOP, run_at_once
 from ..core.json_value import JsonObject, is_integer, is_number
 from ..core.log import logger
@@ -25,11 +26,11 @@ from ..core.reply import Error
 from ..core.stopped_clocks import RUNNING
 from ..errors import CHECK_FIRST, RateLimited, TimedOut, ToolError, Unavailable
 from ..registry.declarations import HealthState
-from ..tools.context import Context, RunningCall
 from ..tools.tool_options import ToolSettings, limits_of
 from .service_failure import PLAIN_DATA, ServiceFailure, read_failure, read_value
 
 if TYPE_CHECKING:
+    from ..calls.call import Call
     from ..tools.tool import Tool
     from .breaker import Breaker
     from .limit import Ask, Limit, PendingCount
@@ -198,7 +199,7 @@ class PolicyRun(msgspec.Struct, eq=False):
     """The attempts, the breaker's ticket and the counted limits of one call."""
 
     _policy: Policy
-    call: RunningCall | None = None
+    call: Call | None = None
     _tool: Tool | None = None
     attempts: int = 0
     """How many times the function was started."""
@@ -451,7 +452,6 @@ def _beginning_with(first: object, operation: Operation) -> Operation:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-C = TypeVar("C", bound="RunningCall")
 
 
 class Part(ABC):
@@ -507,17 +507,17 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     def run(
         self,
-        run: Callable[[Tool, dict[str, Any], C], Any],
+        run: Callable[[Tool, dict[str, Any], Call], Any],
         tool: Tool,
         kwargs: dict[str, Any],
-        call: C,
+        call: Call,
     ) -> object:
         """Run a tool with *run*."""
         policy_run = call.policy_run = PolicyRun(self, call, tool)
         attempt = partial(_attempt, run, tool, kwargs, call)
         return run_async(policy_run, attempt)
 
-    async def count(self, call: RunningCall) -> Callable[[], None]:
+    async def count(self, call: Call) -> Callable[[], None]:
         """Count a new task by the rates; return a function that undoes it. Raises RateLimited."""
         counted: list[tuple[Limit, Hashable]] = []
 
@@ -560,10 +560,10 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 def _attempt(
-    run: Callable[[Tool, dict[str, Any], C], Any],
+    run: Callable[[Tool, dict[str, Any], Call], Any],
     tool: Tool,
     kwargs: dict[str, Any],
-    call: C,
+    call: Call,
     left: float | None,
 ) -> object:
     """Make one attempt of a tool, which ends at the call's deadline at the latest."""

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..calls.call import Call
+from ..calls.context import Context, Root
 from ..core.json_value import Json
 from ..core.peer import Abilities, Level, Log, Peer, Progress, Question
 from ..core.request_info import RequestHeaders, RequestInfo
-from ..tools.context import Context, Root
 from ..tools.elicitation import Declined
 
 

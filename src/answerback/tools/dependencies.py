@@ -10,7 +10,7 @@ thread waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from .callable_source import callable_kind, parameter_hints
-from .context import current_runtime
 from .signature import HIDDEN_CONTEXT, Depends, Signature, is_context, marker_of
 
 if TYPE_CHECKING:
     import asyncio
 
-    from .context import Context, RunningApp
+    from .current_call import CallContext
     from .tool import Tool
 
 Overrides: TypeAlias = Mapping[Any, Callable[..., Any]]
@@ -42,7 +41,7 @@ class Step(msgspec.Struct, frozen=True):
     values: tuple[tuple[str, int], ...]
     """The parameters that receive an earlier step's value, and that step's number."""
 
-    def start(self, values: list[Any], context: Context[Any]) -> Any:
+    def start(self, values: list[Any], context: CallContext) -> Any:
         """Call the function, or make the context manager."""
         found = {name: values[number] for name, number in self.values}
         for name in self.contexts:
@@ -62,12 +61,6 @@ class Plan(msgspec.Struct, frozen=True):
             kwargs[name] = values[number]
 
 
-def serving_apps(context: Context[Any]) -> Sequence[RunningApp]:
-    """Return the app that serves the call, then the apps included on the way to the tool's own."""
-    tool = context._call.tool
-    return () if tool is None else tool.path
-
-
 def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
     """Return the tool's function, which fills its dependencies itself.
 
@@ -82,9 +75,9 @@ def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
         context = kwargs[context_name]
         if context_name is HIDDEN_CONTEXT:
             del kwargs[context_name]
-        overrides = {
-            replaced: fn for app in serving_apps(context) for replaced, fn in app.overrides.items()
-        }
+        called = context._call.tool
+        apps = () if called is None else called.path
+        overrides = {replaced: fn for app in apps for replaced, fn in app.overrides.items()}
         if not overrides:
             return usual, context
         return _Planner(tool, overrides).plan(signature), context
@@ -164,7 +157,7 @@ def _name(function: object) -> str:
 
 
 async def _run_async(
-    plan: Plan, context: Context[Any], fn: Callable[..., Any], kwargs: dict[str, Any]
+    plan: Plan, context: CallContext, fn: Callable[..., Any], kwargs: dict[str, Any]
 ) -> object:
     """Call an async tool with its dependencies, all in its task."""
     values: list[Any] = []
@@ -212,7 +205,7 @@ def _exc_info(exc: BaseException | None) -> tuple[Any, Any, Any]:
 class _PlainCall:
     """One call of a plain tool with its dependencies, in the tool's thread."""
 
-    def __init__(self, tool: Tool, context: Context[Any]) -> None:
+    def __init__(self, tool: Tool, context: CallContext) -> None:
         self._tool = tool
         self._context = context
         self._opened: list[Any] = []
@@ -267,7 +260,7 @@ class _PlainCall:
 
     def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> object:
         """Run a coroutine on the wire's event loop, and wait for it here."""
-        if (runtime := current_runtime()) is not None:
+        if (runtime := self._context._call.runtime) is not None:
             return runtime.wait_for(steps)
         import asyncio
 

@@ -15,26 +15,25 @@ from collections.abc import (
     Callable,
     Generator,
     Iterator,
-    Sequence,
 )
 from contextlib import aclosing, closing, nullcontext
 from itertools import islice
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args, get_origin
 
 import msgspec
 
-from ..core.authentication import owner_of
 from ..core.list_page import Page, StoredPart
 from ..core.reply import Reply
 from ..core.signing import process_signer
 from ..errors import INVALID_ARGUMENTS, ToolError
 from ..types.arguments import Parameter
 from ..types.problems import InvalidOutput, without_metadata
-from .context import CURRENT, Context, Running, RunningCall
+from .current_call import CURRENT
 from .signature import Signature
 
 if TYPE_CHECKING:
+    from .current_call import RunningCall
     from .tool import Tool
 
 MAX_ITEMS = 100_000
@@ -59,21 +58,6 @@ class CursorToken(msgspec.Struct, array_like=True):
     part: StoredPart | None = None
     arguments: bytes = b""
     """A digest of the other arguments, for a part: those are already decided."""
-
-
-class PagedCall(RunningCall, Protocol):
-    """The part of a Call that its pages need; a Call belongs to a higher layer."""
-
-    arguments: bytes
-    part: StoredPart | None
-    item_sizes: Sequence[int]
-    stage: Literal["whole", "admit", "run"]
-
-    @property
-    def tool(self) -> Tool | None: ...
-
-    @property
-    def runtime(self) -> Running | None: ...
 
 
 _tokens = msgspec.msgpack.Decoder(CursorToken)
@@ -164,7 +148,7 @@ def _sign(page: Page[Any]) -> Page[Any]:
     if not isinstance(page.next, str):
         raise InvalidOutput("next", f"expected a str, got {type(page.next).__name__}")
     call = _call()
-    token = CursorToken(call.name, _owner(call), page.next)
+    token = CursorToken(call.name, call.owner, page.next)
     return msgspec.structs.replace(page, next=_signed(token))
 
 
@@ -213,11 +197,11 @@ def _whole_page(items: list[Any]) -> Page[Any]:
     return Page(items, total=len(items))
 
 
-def open_cursor(cursor: str, call: PagedCall) -> CursorToken:
+def open_cursor(cursor: str, call: RunningCall) -> CursorToken:
     """Return what a cursor says; raises ToolError if the tool did not give it to this user."""
     packed = process_signer().verify(cursor, _PURPOSE)
     token = None if packed is None else _tokens.decode(packed)
-    if token is None or token.tool != call.name or token.owner != _owner(call):
+    if token is None or token.tool != call.name or token.owner != call.owner:
         raise _wrong_cursor("the cursor is not one that this tool gave you")
     return token
 
@@ -242,21 +226,18 @@ def cursor_expired() -> ToolError:
     return ToolError("The rest of this list is no longer kept", code="CURSOR_EXPIRED", hint=hint)
 
 
-def part_cursor(part: StoredPart, call: PagedCall) -> str:
+def part_cursor(part: StoredPart, call: RunningCall) -> str:
     """Return the cursor with which a call like *call* continues at *part*."""
-    return _signed(CursorToken(call.name, _owner(call), None, part, _digest(call.arguments)))
+    return _signed(CursorToken(call.name, call.owner, None, part, _digest(call.arguments)))
 
 
 def _signed(token: CursorToken) -> str:
     return process_signer().sign(msgspec.msgpack.encode(token), _PURPOSE)
 
 
-def _call() -> PagedCall:
-    return cast("PagedCall", CURRENT.get())
-
-
-def _owner(call: PagedCall) -> str:
-    return owner_of(Context(call).user)
+def _call() -> RunningCall:
+    call: RunningCall = CURRENT.get()
+    return call
 
 
 def _digest(arguments: bytes) -> bytes:
@@ -276,7 +257,7 @@ async def _continued(part: StoredPart) -> Page[Any]:
     # than the JSON of its data.
     if tool and call.wire == "mcp" and call.stage == "whole" and tool.shape.structured:
         room = tool.budget
-    page = None if runtime is None else await runtime.stored_page(part, _owner(call), room)
+    page = None if runtime is None else await runtime.stored_page(part, call.owner, room)
     if page is None:
         raise cursor_expired()
     call.part = part

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
 
-from ..contract import Contract
 from ..core.content import Block, is_block
 from ..types.problems import InvalidOutput
 from .tool import Tool, check_free_name
-from .tool_options import CommonOptions
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -28,9 +25,6 @@ class Prompt(Tool):
 
     noun = "prompt"
     _check_name = staticmethod(check_free_name)
-
-    def __init__(self, fn: Callable[..., Any], options: CommonOptions, contract: Contract) -> None:
-        super().__init__(fn, {"lenient": True, **options}, contract)
 
 
 def messages_of(value: Any) -> list[Message]:

@@ -17,7 +17,6 @@ from ..core.author_errors import did_you_mean, similar_names
 from ..errors import ToolError
 from ..types.problems import without_metadata
 from .callable_source import check_callable, parameter_hints, source_of
-from .context import Context
 from .signature import is_context
 
 if TYPE_CHECKING:
@@ -71,8 +70,11 @@ class BuiltinGate(ABC):
     """Its name in lists of tools."""
 
     @abstractmethod
-    def __call__(self, ctx: Context) -> object:
-        """Return the call's refusal, or None; a coroutine if the gate is async."""
+    def __call__(self, ctx: Any) -> object:
+        """Return the call's refusal, or None; a coroutine if the gate is async.
+
+        *ctx* is a Context, which belongs to a higher layer.
+        """
 
 
 class UserGate(BuiltinGate):
@@ -86,7 +88,7 @@ class UserGate(BuiltinGate):
     def refuse_user(self, user: object) -> Refusal | None:
         """Return the refusal for *user*; None lets the user pass."""
 
-    def __call__(self, ctx: Context) -> Refusal | None:
+    def __call__(self, ctx: Any) -> Refusal | None:
         return self.refuse_user(ctx.user)
 
 
@@ -219,10 +221,11 @@ def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) 
     tool.has_gates_or_policy = bool(given) or tool.policy is not None
 
 
-def checked_gates(given: object) -> tuple[Callable[..., Any], ...]:
+def checked_gates(given: Any) -> tuple[Callable[..., Any], ...]:
     """Return the value of `requires=`; raise TypeError for an entry that cannot be a gate."""
     if callable(given) or isinstance(given, str):
-        raise TypeError(f"requires is a list: requires=[{_written(given)}]")
+        written = given.__name__ if isinstance(given, FunctionType) else repr(given)
+        raise TypeError(f"requires is a list: requires=[{written}]")
     if not isinstance(given, list | tuple):
         return ()
     for each in given:
@@ -237,11 +240,6 @@ def checked_gates(given: object) -> tuple[Callable[..., Any], ...]:
         with suppress(NameError):
             _checked_hints(each)
     return tuple(given)
-
-
-def _written(given: Any) -> str:
-    is_function = isinstance(given, FunctionType)
-    return given.__name__ if is_function else repr(given)
 
 
 def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ..core.reply import Reply
 from ..types.output import Output
 from ..types.problems import InvalidOutput
 from .tool import Tool, check_free_name
-from .tool_options import CommonOptions
+from .tool_options import CommonOptions, read_settings
 
 if TYPE_CHECKING:
     from ..core.request_info import RequestInfo
@@ -234,7 +234,7 @@ class Resource(Tool):
             from ..core.metadata import check_meta
 
             check_meta(self.content_meta, "content", "content_meta")
-        super().__init__(fn, {"lenient": True, "returns": "value", **options}, contract)
+        super().__init__(fn, read_settings({"returns": "value", **options}), contract)
         known = [parameter.name for parameter in self.signature.parameters]
         parameters = set(known)
         variables = set(self.template.variables) if self.template else set()

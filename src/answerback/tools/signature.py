@@ -14,7 +14,7 @@ import msgspec
 from ..errors import UndefinedAnnotation
 from ..types.arguments import Parameter
 from .callable_source import Source, all_names, keywords_name, open_parameters, resolved_hints
-from .context import Context
+from .current_call import CallContext
 
 if TYPE_CHECKING:
     from ..types.argument_object import ArgumentObject
@@ -269,4 +269,6 @@ def is_context(annotation: object) -> bool:
     """Return True for `Context`, `Context[State]`, `Context | None` and `Annotated[Context, …]`."""
     if get_origin(annotation) in (Annotated, Union, UnionType):
         return any(map(is_context, get_args(annotation)))
-    return annotation is Context or get_origin(annotation) is Context
+    # Only `Context`, which is in a higher layer, is a direct subclass.
+    kind = get_origin(annotation) or annotation
+    return isinstance(kind, type) and CallContext in kind.__bases__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
@@ -16,10 +16,10 @@ from ..types.annotation_reader import check_type
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
 from ..types.problems import UnservableType
-from .callable_source import Source, check_callable, source_of
+from .callable_source import check_callable, source_of
 from .return_type import ReturnType, can_have_message, declares_reply, read_return_type
 from .signature import Signature, explain_undefined_names, read_signature
-from .tool_options import ToolSettings, policy_of, resolve_options
+from .tool_options import ToolSettings, policy_of
 
 if TYPE_CHECKING:
     from ..registry.declarations import Registry
@@ -59,8 +59,6 @@ class Tool:
     """The app that serves the tool, then the apps included on the way to the one that owns it."""
     middleware: tuple[Any, ...] = ()
     """The middleware around its run, from the apps in `path`, in this order."""
-    chosen_options: frozenset[str] = frozenset()
-    """The options that the tool or its app gave; an app that includes it decides the others."""
     gates: Gates | None = None
     """The gates that a caller must pass before the function runs; None without gates."""
     policy: ToolPolicy | None = None
@@ -76,20 +74,23 @@ class Tool:
     noun = "tool"
     _check_name = staticmethod(check_tool_name)
 
-    def __init__(
-        self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
-    ) -> None:
+    def __init__(self, fn: Callable[..., Any], settings: ToolSettings, contract: Contract) -> None:
         self.contract = contract
         # A function that `wrap` made is served without it: a tool judges the return value alike.
         wrapped = getattr(fn, "made_by_wrap", None)
         if wrapped is not None and wrapped.made is not fn:
             wrapped = None
+        if wrapped is not None and wrapped.nan is not None:
+            chosen = settings.chosen | {"nan"}
+            settings = msgspec.structs.replace(settings, nan=wrapped.nan, chosen=chosen)
         self.fn = fn if wrapped is None else wrapped.fn
-        self._nan_of_wrap = None if wrapped is None else wrapped.nan
-        settings = resolve_options(options)
-        self.use_settings(settings)
+        self.settings = settings
+        self.budget = settings.budget
         self.source = source_of(self.fn)
-        self.name = self._check_name(settings.name or _name_of(self.fn, self.source))
+        name = self.source.function.__name__
+        # A callable object has the name of its class.
+        name = type(self.fn).__name__ if name == "__call__" else name
+        self.name = self._check_name(settings.name or name)
         self.title = settings.title
         self.security_schemes = read_security_schemes(settings, self.noun)
         """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
@@ -100,9 +101,9 @@ class Tool:
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
         # The author of a wrapped function knows that its finished replies are sent.
-        self.told_finished = wrapped is not None
+        self.logged_finished = wrapped is not None
         """A finished reply of this tool was logged, which is done once."""
-        self.told_meta = False
+        self.logged_meta = False
         """Wrong metadata in a finished reply was logged, which is done once."""
         check_callable(self.source, self.owner, is_tool=True)
         # Refuse annotations that cannot be served now, unless a name in them is not defined
@@ -117,14 +118,6 @@ class Tool:
                     from ..types.schema_arguments import check_schema
 
                     check_schema(schema, f"{option} of {self.owner}")
-
-    def use_settings(self, settings: ToolSettings) -> None:
-        """Set the options, before anything is derived from them."""
-        if self._nan_of_wrap is not None:
-            settings = msgspec.structs.replace(settings, nan=self._nan_of_wrap)
-        self.settings = settings
-        self.lenient = settings.lenient
-        self.budget = settings.budget
 
     @property
     def public_name(self) -> str:
@@ -181,8 +174,15 @@ class Tool:
 
     @cached_property
     def shape(self) -> Shape:
+        """The shape of the data that MCP sends, to which a `message` may be added."""
+        settings = self.settings
         shape = self.sent_shape(self.returns.shape)
-        return msgspec.structs.replace(shape, message=True) if self._has_message() else shape
+        may_have_text = settings.budget is not None or declares_reply(self.signature.returns)
+        if not (self.has_lines and settings.structured and may_have_text):
+            return shape
+        if not can_have_message(self.returns):
+            return shape
+        return msgspec.structs.replace(shape, message=True)
 
     def shape_of_stored(self, shape: Shape) -> Shape:
         """Return a stored reply's shape as this tool sends it now."""
@@ -194,14 +194,6 @@ class Tool:
         """Whether a text over MCP names the blocks that hosts may not show."""
         return self.contract.message and self.settings.message and self.noun == "tool"
 
-    def _has_message(self) -> bool:
-        """Return whether the data sent over MCP may have a `message`."""
-        settings = self.settings
-        if not (self.has_lines and settings.structured):
-            return False
-        may_have_text = settings.budget is not None or declares_reply(self.signature.returns)
-        return may_have_text and can_have_message(self.returns)
-
     def sent_shape(self, shape: Shape) -> Shape:
         """Return *shape* as this tool sends it, which may be without structuredContent."""
         if self.settings.structured:
@@ -212,18 +204,19 @@ class Tool:
     def arguments(self) -> Arguments:
         """The arguments' decoder."""
         received, schema = self.signature.argument_object, self.settings.input_schema
+        lenient = self.settings.lenient
         if received is None:
-            return Arguments(self.signature.parameters, lenient=self.lenient)
+            return Arguments(self.signature.parameters, lenient=lenient)
         if received.is_free and schema is not None:
             from ..types.schema_arguments import SchemaArguments
 
             return SchemaArguments(
-                received.parameter, schema, reserved=received.reserved, lenient=self.lenient
+                received.parameter, schema, reserved=received.reserved, lenient=lenient
             )
         from ..types.argument_object import ObjectArguments
 
         # Keywords have a schema, so these arguments are for a parameter.
-        return ObjectArguments(str(received.parameter), received.annotation, lenient=self.lenient)
+        return ObjectArguments(str(received.parameter), received.annotation, lenient=lenient)
 
     @cached_property
     def output(self) -> Output:
@@ -368,9 +361,3 @@ def check_free_name(name: object) -> str:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise ValueError(f"{name!r} cannot be a name; write text without control characters")
     return name
-
-
-def _name_of(fn: Callable[..., Any], source: Source) -> str:
-    """Return a function's name, or a callable object's class name."""
-    name = source.function.__name__
-    return type(fn).__name__ if name == "__call__" else name

@@ -8,7 +8,7 @@ if a value can be wrong, a row in `_CHECKS`. Options with several parts are valu
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict
 
 import msgspec
 
@@ -21,10 +21,7 @@ from ..types.problems import shown
 if TYPE_CHECKING:
     from ..options import Shown, Task, TaskMode, Values
     from ..registry.declarations import Check
-    from .context import RunningCall
     from .tool import Tool
-
-    C = TypeVar("C", bound=RunningCall)
 
     class PolicyPart(Protocol):
         """A Limit, Breaker or Retry of `answerback.resilience`."""
@@ -35,7 +32,10 @@ if TYPE_CHECKING:
             """Return the policy for a tool with these options."""
 
     class ToolPolicy(Protocol):
-        """A tool's limits, breaker and retries: a Policy from `answerback.resilience`."""
+        """A tool's limits, breaker and retries: a Policy from `answerback.resilience`.
+
+        *call* is a Call, which belongs to a higher layer.
+        """
 
         @property
         def limits(self) -> Sequence[PolicyPart]: ...
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 
         def run(
             self,
-            run: Callable[[Tool, dict[str, Any], C], Any],
+            run: Callable[[Tool, dict[str, Any], Any], Any],
             tool: Tool,
             kwargs: dict[str, Any],
-            call: C,
+            call: Any,
         ) -> object:
             """Run a tool with *run*; return its value, or a coroutine if there is an event loop."""
 
-        async def count(self, call: RunningCall) -> Callable[[], None]:
+        async def count(self, call: Any) -> Callable[[], None]:
             """Count a new task; return a function that undoes it. Raises RateLimited."""
 
         def check_of(self, tools: Mapping[str, Tool]) -> Check:
@@ -155,6 +155,8 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     task: TaskMode = "forbidden"
     idempotency_key: bool = False
     widget: str | None = None
+    chosen: frozenset[str] = frozenset()
+    """The names of those that the tool or its app gave; an app that includes it sets the others."""
 
     @property
     def hints(self) -> dict[str, bool]:
@@ -171,25 +173,23 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
 _SETTINGS = frozenset(ToolSettings.__struct_fields__)
 
 
-def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
-    """Return *options* with defaults; None means the default, and other keys are ignored."""
+def read_settings(options: Mapping[str, Any]) -> ToolSettings:
+    """Return the settings in *options*, which `check_options` has checked.
+
+    None means the default, and options that only resources have are ignored.
+    """
+    chosen = dict(options)
+    for name in ("values", "task", "widget"):
+        value = chosen.get(name)
+        if value is not None and not isinstance(value, str):
+            del chosen[name]
+            chosen |= value.settings()
     given = {
-        name: value for name, value in options.items() if value is not None and name in _SETTINGS
+        name: value for name, value in chosen.items() if value is not None and name in _SETTINGS
     }
     if "icons" in given:
         given["icons"] = our_icons(given["icons"])
-    return ToolSettings(**given)
-
-
-def settings_in(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool's settings from its *options*, which `check_options` has checked."""
-    settings = dict(options)
-    for name in ("values", "task", "widget"):
-        value = settings.get(name)
-        if value is not None and not isinstance(value, str):
-            del settings[name]
-            settings |= value.settings()
-    return settings
+    return ToolSettings(chosen=frozenset(chosen), **given)
 
 
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:

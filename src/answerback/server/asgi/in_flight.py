@@ -31,7 +31,7 @@ from ...protocol.jsonrpc import (
 from ...protocol.mcp_peer import McpPeer
 from ...protocol.refusals import LIFETIME
 from ...protocol.session import ClientCapabilities
-from ...tools.context import CURRENT
+from ...tools.current_call import CURRENT
 from ...tools.elicitation import Declined
 from .request import JSON_HEADERS, HttpRequest, Receive, challenge_headers
 from .sse import KEEP_ALIVE, EventStream, disconnected

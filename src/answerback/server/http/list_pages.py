@@ -15,7 +15,6 @@ import msgspec
 from ...calls.call import Call, reply_or_refusal
 from ...calls.fitted_reply import owner_of_call
 from ...calls.runtime import ADMITTED
-from ...core.authentication import owner_of
 from ...core.list_page import Page, StoredPart
 from ...core.reply import Error, Reply
 from ...dialects import HttpReply
@@ -23,7 +22,6 @@ from ...dialects.common import encoded_data
 from ...errors import INVALID_ARGUMENTS, ToolError
 from ...fitting.cut_lists import DATA, ITEMS, StoredList, first_part, part_after, read_list
 from ...fitting.reply_store import PREFIX
-from ...tools.context import Context
 from ...tools.paging import cursor_expired, open_cursor, part_cursor
 from ...types.problems import InvalidOutput
 from .routes import refuse_method
@@ -112,8 +110,7 @@ class ListPages:
             # What MCP has kept lacks the arguments.
             if part is None or part.path == ITEMS:
                 raise cursor_expired()
-            owner = owner_of(Context(call).user)
-            kept = await read_list(self._runtime.stored_replies, part, owner, limit)
+            kept = await read_list(self._runtime.stored_replies, part, call.owner, limit)
             if kept is None:
                 raise cursor_expired()
             call.arguments = kept.arguments

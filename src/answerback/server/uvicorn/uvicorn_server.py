@@ -21,7 +21,7 @@ from ...core.log import logger, set_up_logging
 from ...errors import needs_extra
 from ...registry.declarations import Registry
 from ...registry.lifespan import LifespanFailed, log_failure
-from ...tools.context import CURRENT
+from ...tools.current_call import CURRENT
 from ..asgi.application import AsgiApp
 from ..asgi.worker_sockets import SocketBus
 from ..http.server_options import BadOption, ServeOptions, is_loopback

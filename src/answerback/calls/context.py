@@ -11,10 +11,9 @@ are changed here, so that every wire sends the same:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable, Generator
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast, overload
 
 import msgspec
 
@@ -29,8 +28,8 @@ from ..core.peer import (
     Peer,
     Progress,
     Question,
-    RequestSource,
 )
+from ..tools.current_call import CURRENT, CallContext
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,10 +38,10 @@ if TYPE_CHECKING:
     # Type variable defaults are newer than Python 3.11, and only type checkers need them.
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    from ..core.authentication import AppAuth
-    from ..core.list_page import Page, StoredPart
-    from ..core.reply import Error
     from ..core.request_info import RequestInfo
+    from ..registry.declarations import Registry
+    from .call import Call
+    from .runtime import Runtime
 
     StateT = TypeVarWithDefault("StateT", default=Any)
 else:
@@ -71,96 +70,9 @@ class Sample(msgspec.Struct, frozen=True):
     """Why the model stopped."""
 
 
-class LifespanState(Protocol):
-    """The part of a Lifespan that a Context needs."""
-
-    state: Any
-
-
-class RunningApp(Protocol):
-    """The part of a Registry that a call needs; a Registry belongs to a higher layer."""
-
-    url: str
-    auth: AppAuth | None
-    overrides: dict[Any, Callable[..., Any]]
-
-    @property
-    def lifespan(self) -> LifespanState | None: ...
-
-
-class RunningTool(Protocol):
-    """The part of a Tool that a Context needs; a Tool belongs to a higher layer."""
-
-    @property
-    def path(self) -> Sequence[RunningApp]:
-        """The app that serves the tool, then the included apps, down to the tool's own."""
-
-
-class Attempts(Protocol):
-    """The attempts of a call whose tool has `limit=`, `breaker=` or `retry=`: a PolicyRun."""
-
-    attempts: int
-    opened: bool
-
-    @property
-    def breaker(self) -> str:
-        """The breaker's current state; empty without a breaker."""
-
-    def shown_for(self, exc: BaseException) -> Error | None:
-        """Return the error that callers see if the service failed; None for other exceptions."""
-
-
-class RunningCall(Protocol):
-    """The part of a Call that a Context and a policy need; a Call belongs to a higher layer."""
-
-    name: str
-    wire: str
-    peer: Peer
-    cancelled: bool
-    is_disconnected: Callable[[], bool] | None
-    request: RequestSource | None
-    user: object
-    caller: str
-    is_counted: bool
-    policy_run: Attempts | None
-
-    @property
-    def tool(self) -> RunningTool | None: ...
-
-
-class Running(Protocol):
-    """The part of a Runtime that the layers below it need."""
-
-    development: bool
-    """Whether widget files are read again each time."""
-    auth: AppAuth | None
-    """The authentication of HTTP requests."""
-
-    @property
-    def endpoint(self) -> str:
-        """The MCP endpoint's URL, as clients know it; empty if it is not known."""
-
-    async def stored_page(self, part: StoredPart, owner: str, room: int | None) -> Page[Any] | None:
-        """Return the rest of a page that was kept for *owner*; None if it is no longer kept."""
-
-    def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine on the call's event loop, from a thread, and wait for it."""
-
-
-class Current(Protocol):
-    """The running call; or, between calls, the runtime of the server."""
-
-    @property
-    def runtime(self) -> Running | None: ...
-
-
-CURRENT: ContextVar[Current | None] = ContextVar("answerback_call", default=None)
-"""The current call, for code that has no other way to find it."""
-
-
-def current_runtime() -> Running | None:
-    """Return the runtime of the current call."""
-    current = CURRENT.get()
+def current_runtime() -> Runtime | None:
+    """Return the runtime of the current call, or between calls that of the server."""
+    current: Call | Runtime | None = CURRENT.get()
     return None if current is None else current.runtime
 
 
@@ -190,22 +102,23 @@ def _must_await(method: F) -> F:
     return cast("F", start)
 
 
-class Context(Generic[StateT]):
+class Context(CallContext, Generic[StateT]):
     """The call's context, injected into a parameter with this annotation; not part of the schema.
 
     `Context[State]` declares the type of `state`, which the app's lifespan yielded.
     """
 
-    __slots__ = ("_call",)
+    __slots__ = ()
+    _call: Call
 
-    def __init__(self, call: RunningCall) -> None:
+    def __init__(self, call: Call) -> None:
         self._call = call
 
     # Hidden from type checkers, so that they still find a wrong name.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            from .other_frameworks import missing_member
+            from ..tools.other_frameworks import missing_member
 
             raise missing_member("Context", name, dir(Context))
 
@@ -297,7 +210,7 @@ class Context(Generic[StateT]):
         is found then; by default the question's position and text.
         """
         from ..core.stopped_clocks import clocks_paused
-        from .elicitation import Form, check_question
+        from ..tools.elicitation import Form, check_question
 
         check_question(form, unknown)
         asked = Form(message, form, key=key)
@@ -364,14 +277,11 @@ class Context(Generic[StateT]):
 
 
 class ContextOfApp(Context[Any]):
-    """The context for the middleware of an app that includes the tool's app: it has its own state.
-
-    *app* is a Registry, which belongs to a higher layer.
-    """
+    """The context for middleware of an app that includes the tool's app: `state` is that app's."""
 
     __slots__ = ("_app",)
 
-    def __init__(self, call: RunningCall, app: RunningApp) -> None:
+    def __init__(self, call: Call, app: Registry) -> None:
         super().__init__(call)
         self._app = app
 
@@ -380,17 +290,18 @@ class ContextOfApp(Context[Any]):
         return _state_of(self._app)
 
 
-def _state_of(app: RunningApp) -> Any:
+def _state_of(app: Registry) -> Any:
     return None if app.lifespan is None else app.lifespan.state
 
 
-def take_peer(arguments: dict[str, Any]) -> Peer:
-    """Remove the Context from the arguments of an in-memory call, and return its peer."""
+def take_caller(arguments: dict[str, Any]) -> tuple[Peer, Any]:
+    """Remove the Context from the arguments of an in-memory call; return its peer and its user."""
     for name, value in arguments.items():
         if isinstance(value, Context):
+            user = value.user
             del arguments[name]
-            return value._call.peer
-    return NO_PEER
+            return value._call.peer, user
+    return NO_PEER, None
 
 
 _MAX_FLOAT = 1.7976931348623157e308
