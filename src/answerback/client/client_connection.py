@@ -1,6 +1,6 @@
 """ClientConnection: requests and their responses over one transport, from opening to closing.
 
-A request has a `Deadline`; `may_send_again` decides which are resent after a lost connection.
+Each request has a `Deadline`. `ServerMessages` answers the server's own requests.
 """
 
 from __future__ import annotations
@@ -8,19 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from ..core.event_loop import spawn
-from ..core.json_value import Json, JsonObject
+from ..core.json_value import JsonObject
 from ..core.limits import LARGE, MAX_BYTES, MAX_VALUES
 from ..core.log import logger
 from ..core.peer import Log, Progress
 from ..core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (
-    HEADER_MISMATCH,
     URL_ELICITATION_REQUIRED,
     Id,
     RpcError,
@@ -34,7 +33,6 @@ from .faults import (
     INVALID_RESPONSE,
     TIMED_OUT,
     TOO_LARGE,
-    ConnectError,
     ConnectionLost,
     NoAnswer,
     SessionLost,
@@ -54,10 +52,6 @@ from .frames import (
 )
 from .user_handlers import InputRounds, OnProgress, UserHandlers
 
-if TYPE_CHECKING:
-    from .client_session import ClientSession
-
-
 _LOGGER = logger("answerback.client")
 _CHANGES: dict[str, Literal["tools", "resources", "prompts", "resource"]] = {
     "notifications/tools/list_changed": "tools",
@@ -69,29 +63,6 @@ _MAX_ANSWERING = 100
 """How many of the server's requests are answered at a time; further ones are dropped."""
 
 
-class PageVisits:
-    """The pages that the user was sent to, by the server's ids."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[Any, asyncio.Event] = {}
-
-    async def wait(self, id: str, seconds: float) -> None:
-        """Wait until the server says that a page was visited, but at most *seconds*."""
-        completed = self._waiting.setdefault(id, asyncio.Event())
-        try:
-            async with asyncio.timeout(seconds):
-                await completed.wait()
-        except TimeoutError:
-            pass  # A server need not say so; it is asked again.
-        finally:
-            self._waiting.pop(id, None)
-
-    def complete(self, id: Json) -> None:
-        """End the wait for a visited page."""
-        if isinstance(id, str) and id in self._waiting:
-            self._waiting[id].set()
-
-
 class ServerMessages:
     """Answers the server's requests, and gives notifications to the user's handlers."""
 
@@ -101,10 +72,11 @@ class ServerMessages:
         handlers: UserHandlers,
         on_change: Callable[[Change], None],
     ) -> None:
-        self.visits = PageVisits()
         self._connection = connection
         self._handlers = handlers
         self._on_change = on_change
+        self._visits: dict[str, asyncio.Event] = {}
+        """The pages that the user was sent to, by the server's ids."""
         self._answering: dict[Id, asyncio.Task[None]] = {}
         self._has_dropped = False
 
@@ -164,16 +136,30 @@ class ServerMessages:
             if task is not None:
                 task.cancel()
         elif method == "notifications/elicitation/complete":
-            self.visits.complete(params.get("elicitationId"))
+            page = params.get("elicitationId")
+            if isinstance(page, str) and page in self._visits:
+                self._visits[page].set()
         elif method in _CHANGES:
             kind = _CHANGES[method]
             self._on_change(Change(kind, params.get("uri") if kind == "resource" else None))
         if self._handlers.on_notification is not None:
             self._handlers.on_notification(method, params)
 
+    async def page_visited(self, id: str, seconds: float) -> None:
+        """Wait until the server says that a page was visited, but at most *seconds*."""
+        visited = self._visits.setdefault(id, asyncio.Event())
+        try:
+            async with asyncio.timeout(seconds):
+                await visited.wait()
+        except TimeoutError:
+            pass  # A server need not say so; it is asked again.
+        finally:
+            self._visits.pop(id, None)
+
 
 T = TypeVar("T")
 _NEVER = float("inf")
+_decoder = msgspec.json.Decoder(dict[str, Any])
 _LOGGED = 20
 """How many unreadable lines of one connection are logged."""
 _IDLE_SECONDS = 0.05
@@ -546,39 +532,9 @@ class ClientConnection:
                 waiting.answer.set_exception(error)
 
 
-_decoder = msgspec.json.Decoder(dict[str, Any])
-
-
 def _decoded(raw: msgspec.Raw, method: str) -> JsonObject:
     try:
         return _decoder.decode(raw)
     except (ValueError, RecursionError) as exc:
         text = f"the result of {method} cannot be read: {exc}"
         raise NoAnswer(text, code=INVALID_RESPONSE) from None
-
-
-async def may_send_again(
-    session: ClientSession, asked: ClientRequest, error: ConnectionLost | RpcError
-) -> bool:
-    """Return whether a request may be resent after an error; reopen a lost connection.
-
-    After a lost connection: if the request did not run, or is safe to repeat. After
-    a header mismatch: if a newly fetched list of tools names the headers.
-    """
-    tool, deadline, lists = asked.tool, asked.deadline, session.lists
-    known = lists.known.get(tool)
-    if isinstance(error, RpcError):
-        if error.code != HEADER_MISMATCH or not tool or known is not None:
-            return False
-        return await lists.known_tool(tool, deadline) is not None
-    is_harmful = known is not None and not known.tool.is_safe_to_repeat
-    if session.is_closed or (error.may_have_run and is_harmful):
-        return False
-    try:
-        async with deadline.limit():
-            await session.open_shared()
-            if not error.may_have_run or not tool:
-                return True
-            return await lists.is_safe_to_repeat(tool, deadline)
-    except (ConnectError, TimeoutError):
-        return False

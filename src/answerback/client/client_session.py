@@ -1,6 +1,6 @@
 """ClientSession: the requests to one server, over a connection that is reopened when lost.
 
-A lost connection is opened again by the next request; `may_send_again` decides what is resent.
+The next request reopens a lost connection; `_may_send_again` decides what is resent.
 """
 
 from __future__ import annotations
@@ -13,22 +13,16 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..core.event_loop import spawn
-from ..core.json_value import Json, JsonObject
+from ..core.json_value import JsonObject
 from ..core.limits import LARGE, MANY_BLOCKS, MAX_VALUES, ReceivedLimits
 from ..core.log import logger
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, VERSIONS
-from ..protocol.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
+from ..protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
 from ..reading.read_reply import Hints, read_with
 from ..registry.declarations import Change
 from .call_options import ClientOptions, reply_under_policy, under_policy
-from .client_connection import (
-    ClientConnection,
-    ClientRequest,
-    Deadline,
-    ProbeDeadline,
-    may_send_again,
-)
+from .client_connection import ClientConnection, ClientRequest, Deadline, ProbeDeadline
 from .faults import (
     INVALID_RESPONSE,
     TIMED_OUT,
@@ -41,16 +35,9 @@ from .faults import (
     raised_error,
 )
 from .frames import ServerFacts, StatefulEra, StatelessEra, Transport, param_headers
-from .remote_server import (
-    StartedTask,
-    create_task,
-    has_tasks,
-    needs_task,
-    started_task,
-    task_result,
-)
+from .remote_server import StartedTask, create_task, has_tasks, needs_task, task_result
 from .results import RemoteTool, failed_call, resource_reply
-from .server_lists import ClientSubscriptions, KeptLists
+from .server_lists import ClientSubscriptions, ServerLists
 from .user_handlers import UserHandlers
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -121,12 +108,19 @@ async def _discover(
     connection: ClientConnection, plan: SessionPlan, *, must: bool
 ) -> ServerFacts | None:
     """Ask a stateless server about itself; return None for a stateful server."""
-    handlers = plan.handlers
+    handlers, seconds = plan.handlers, None if must else _PROBE_SECONDS
     connection.era = StatelessEra(handlers.capabilities, plan.client_info, handlers.log_level)
     try:
-        result = await _discover_twice(connection, None if must else _PROBE_SECONDS)
+        try:
+            result = await _ask(connection, "server/discover", {}, seconds)
+        except RpcError as error:
+            # Some servers refuse the version at first, although they name it as supported.
+            if V2026_07_28.name not in (_supported_versions(error) or ()):
+                raise
+            result = await _ask(connection, "server/discover", {}, seconds)
     except RpcError as error:
-        if must or (error.code == UNSUPPORTED_VERSION and not _names_stateful(error.data)):
+        supported = _supported_versions(error)
+        if must or (supported is not None and not any(each in STATEFUL for each in supported)):
             raise
         return None
     except NoAnswer as exc:
@@ -142,15 +136,11 @@ async def _discover(
     return ServerFacts.of(result, V2026_07_28)
 
 
-async def _discover_twice(connection: ClientConnection, seconds: float | None) -> JsonObject:
-    """Ask, and ask again if the server refuses a version that it names as supported."""
-    try:
-        return await _ask(connection, "server/discover", {}, seconds)
-    except RpcError as error:
-        supported = error.data.get("supported") if isinstance(error.data, dict) else None
-        if error.code != UNSUPPORTED_VERSION or V2026_07_28.name not in (supported or ()):
-            raise
-    return await _ask(connection, "server/discover", {}, seconds)
+def _supported_versions(error: RpcError) -> list[Any] | None:
+    """Return the versions that a refusal of the client's version names; None if it names none."""
+    found = error.data.get("supported") if isinstance(error.data, dict) else None
+    is_refusal = error.code == UNSUPPORTED_VERSION
+    return found if is_refusal and isinstance(found, list) else None
 
 
 async def _initialize(connection: ClientConnection, plan: SessionPlan) -> ServerFacts:
@@ -185,12 +175,6 @@ async def _ask(
     return await connection.request(ClientRequest(method, params, ProbeDeadline(seconds)))
 
 
-def _names_stateful(data: Json) -> bool:
-    """Return whether the server names a stateful version, or none at all."""
-    supported = data.get("supported") if isinstance(data, dict) else None
-    return not isinstance(supported, list) or any(each in STATEFUL for each in supported)
-
-
 class ClientSession:
     """Sends the requests of a RemoteServer; it owns the connection and the server's lists."""
 
@@ -200,7 +184,7 @@ class ClientSession:
             raise ValueError(f"version={plan.version!r} should be one of {known}")
         self.info = ServerFacts(version=LATEST_STATEFUL)
         self.connection: ClientConnection | None = None
-        self.lists = KeptLists(self)
+        self.lists = ServerLists(self)
         self.limits = ReceivedLimits(values=plan.max_values)
         self.label = plan.label
         self._plan = plan
@@ -280,7 +264,11 @@ class ClientSession:
     async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
         """Call a tool as a task; raises ToolError."""
         asked = _call_request(name, given, options, Deadline(options.timeout))
-        return await started_task(self, asked, options)
+        try:
+            result = await create_task(self, asked)
+        except (NoAnswer, RpcError) as error:
+            raise raised_error(error) from None
+        return StartedTask(self, options, name, result)
 
     async def reply_of(self, name: str, result: JsonObject, deadline: Deadline) -> Reply[Any]:
         """Read a tool's result; fetch its output schema if it is not known."""
@@ -360,7 +348,7 @@ class ClientSession:
     async def request(self, asked: ClientRequest) -> JsonObject:
         """Return the result; raises RpcError or NoAnswer.
 
-        A request is resent at most once for each of the reasons in `may_send_again`.
+        A request is resent at most once for each of the reasons in `_may_send_again`.
         """
         reasons: set[type] = set()
         while True:
@@ -374,11 +362,35 @@ class ClientSession:
                 return await connection.result(asked)
             except (ConnectionLost, RpcError) as error:
                 reason = RpcError if isinstance(error, RpcError) else ConnectionLost
-                if reason in reasons or not await may_send_again(self, asked, error):
+                if reason in reasons or not await self._may_send_again(asked, error):
                     raise
                 reasons.add(reason)
                 text = "%s: %s is sent again after %.200r"
-                _LOGGER.info(text, self._plan.label, asked.method, str(error))
+                _LOGGER.info(text, self.label, asked.method, str(error))
+
+    async def _may_send_again(self, asked: ClientRequest, error: ConnectionLost | RpcError) -> bool:
+        """Return whether a request may be resent after an error; reopen a lost connection.
+
+        After a lost connection: if the request did not run, or is safe to repeat. After
+        a header mismatch: if a newly fetched list of tools names the headers.
+        """
+        tool, deadline = asked.tool, asked.deadline
+        known = self.lists.known.get(tool)
+        if isinstance(error, RpcError):
+            if error.code != HEADER_MISMATCH or not tool or known is not None:
+                return False
+            return await self.lists.known_tool(tool, deadline) is not None
+        is_harmful = known is not None and not known.tool.is_safe_to_repeat
+        if self.is_closed or (error.may_have_run and is_harmful):
+            return False
+        try:
+            async with deadline.limit():
+                await self.open_shared()
+                if not error.may_have_run or not tool:
+                    return True
+                return await self.lists.is_safe_to_repeat(tool, deadline)
+        except (ConnectError, TimeoutError):
+            return False
 
     async def connected(self, deadline: Deadline) -> ClientConnection:
         """Return the open connection; raises NoAnswer."""
@@ -388,7 +400,7 @@ class ClientSession:
         except ConnectError as exc:
             raise NoAnswer(str(exc), may_have_run=False, details=exc.details) from None
         except TimeoutError:
-            text = f"{self._plan.label} could not be reached in time"
+            text = f"{self.label} could not be reached in time"
             raise NoAnswer(text, code=TIMED_OUT, may_have_run=False) from None
 
     @property
@@ -410,7 +422,7 @@ class ClientSession:
         async with self._opening:
             connection = self.connection
             if self.is_closed:
-                raise _was_closed(self._plan.label)
+                raise _was_closed(self.label)
             if connection is not None and connection.lost is None:
                 return connection
             await self._drop()
@@ -420,18 +432,18 @@ class ClientSession:
                     return await self._open_any()
             except TimeoutError:
                 await self._drop()
-                text = f"{self._plan.label} did not answer within {seconds:g} seconds"
+                text = f"{self.label} did not answer within {seconds:g} seconds"
                 raise ConnectError(text) from None
             except BaseException:
                 await self._drop()
                 if self.is_closed:
                     # Closing cancels a shared attempt, but not the callers that wait for it.
-                    raise _was_closed(self._plan.label) from None
+                    raise _was_closed(self.label) from None
                 raise
 
     async def _open_any(self) -> ClientConnection:
         """Try the transports in order, and keep the first that works."""
-        label = self._plan.label
+        label = self.label
         makers = self._plan.transports if self.make_transport is None else (self.make_transport,)
         for make in makers:
             try:
@@ -464,7 +476,7 @@ class ClientSession:
         facts, again = self.info, "" if self.make_transport is None else " again"
         itself = f"{facts.name} {facts.info.get('version', '')}".strip()
         _LOGGER.info(
-            "connected%s to %s: %.200r, MCP %s", again, self._plan.label, itself, facts.version.name
+            "connected%s to %s: %.200r, MCP %s", again, self.label, itself, facts.version.name
         )
         return connection
 
@@ -500,8 +512,8 @@ class ClientSession:
             # Without a session, the client receives no changes until the next request.
             self.spawn(self._reopen())
         elif isinstance(reason, NoAnswer):
-            _LOGGER.info("lost the connection to %s: %s", self._plan.label, reason)
-            _log_stderr(self._plan.label, reason)
+            _LOGGER.info("lost the connection to %s: %s", self.label, reason)
+            _log_stderr(self.label, reason)
 
     async def _reopen(self) -> None:
         with suppress(ConnectError):  # The next request tries again.

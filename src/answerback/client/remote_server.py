@@ -23,7 +23,7 @@ from ..reading.read_reply import typed_reader
 from ..types.json_text import ENCODER
 from .call_options import CallOptions, ClientOptions
 from .client_connection import ClientRequest, Deadline
-from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
+from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply
 from .frames import ServerFacts
 from .results import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .user_handlers import OnProgress
@@ -326,17 +326,6 @@ class StartedTask:
             await self._session.result("tasks/update", answers, self._options)
 
 
-async def started_task(
-    session: ClientSession, asked: ClientRequest, options: ClientOptions
-) -> StartedTask:
-    """Send a call that creates a task; raises ToolError."""
-    try:
-        result = await create_task(session, asked)
-    except (NoAnswer, RpcError) as error:
-        raise raised_error(error) from None
-    return StartedTask(session, options, asked.tool, result)
-
-
 async def start_task(
     server: ServerMethods, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
 ) -> StartedTask:
@@ -383,7 +372,7 @@ class RemoteTask:
         """Wait for the call's result; raises RpcError or NoAnswer. *deadline* counts its bytes."""
         is_stateless = self._session.info.version.stateless
         while (status := self.shown.get("status")) not in _FINAL:
-            self._tell_progress()
+            self._report_progress()
             if status == "input_required":
                 if not is_stateless:
                     break  # The server asks while it is asked for the result.
@@ -406,7 +395,7 @@ class RemoteTask:
         code = "CANCELLED" if status == "cancelled" else UNKNOWN_ERROR
         raise NoAnswer(str(said), code=code, details=self.params, retryable=False)
 
-    def _tell_progress(self) -> None:
+    def _report_progress(self) -> None:
         """Give each new message to the user's progress function; one without numbers is counted."""
         said = self.shown.get("statusMessage")
         if self._progress is None or not said or said == self._said:

@@ -64,7 +64,7 @@ class _Entry(msgspec.Struct):
     value: list[Any]
 
 
-class KeptLists:
+class ServerLists:
     """One session's lists, and the tools known from them."""
 
     def __init__(self, session: ClientSession) -> None:
@@ -181,15 +181,6 @@ class KeptLists:
 
     async def _read(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
         """Return a list's entries, and the seconds for which they may be kept."""
-        found, seconds = await self._pages(listed, deadline)
-        connection, facts = self._session.connection, self._session.info
-        if facts.version.stateless:
-            return found, seconds
-        receives = connection is not None and connection.transport.receives_changes
-        is_current = receives and facts.offers(listed.family, "listChanged")
-        return found, float("inf") if is_current else 0.0
-
-    async def _pages(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
         found: list[Any] = []
         seconds: list[float] = []
         params: JsonObject = {}
@@ -214,9 +205,15 @@ class KeptLists:
                 _LOGGER.warning(text, listed.method, len(found))
                 cursor = None
             if cursor is None:
-                return found, min(seconds)
+                break
             cursors.add(str(cursor))
             params = {"cursor": cursor}
+        connection, facts = self._session.connection, self._session.info
+        if facts.version.stateless:
+            return found, min(seconds)
+        receives = connection is not None and connection.transport.receives_changes
+        is_current = receives and facts.offers(listed.family, "listChanged")
+        return found, float("inf") if is_current else 0.0
 
 
 _AGAIN_SECONDS = 1.0

@@ -181,8 +181,7 @@ def _as_answer(given: object) -> JsonObject:
         if given.get("action") in ("accept", "decline", "cancel"):
             return dict(given)
         return {"action": "accept", "content": dict(given)}
-    content: Any = msgspec.to_builtins(given)
-    return {"action": "accept", "content": content}
+    return {"action": "accept", "content": msgspec.to_builtins(given)}
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -339,5 +338,5 @@ class InputRounds:
             if visit is None:
                 await asyncio.sleep(seconds)
             else:
-                await self._connection.messages.visits.wait(visit, seconds)
+                await self._connection.messages.page_visited(visit, seconds)
         return True
