@@ -19,6 +19,7 @@ import msgspec
 from ..core.json_value import Json
 from ..core.secrets import mask_command, mask_url
 from ..registry.declarations import HasRegistry, Registry, registry_of
+from .child_process import ChildProcess, child_environment
 from .faults import ConnectError
 from .frames import Transport
 
@@ -156,7 +157,6 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
     transport: str = ""
     """"http", "sse" or "rest"; detected by default."""
     app: Registry | None = None
-    timeout: float | None = None
 
     @property
     def label(self) -> str:
@@ -187,9 +187,8 @@ def read_target(target: Target) -> ServerEntry | Entries:
     if isinstance(target, str):
         return _read_text(target)
     if not isinstance(target, Sequence):
-        kind = type(target).__name__
         text = "connect(…) should get a command, a URL, an App, a dict or a path, not"
-        raise TypeError(f"{text} {kind}")
+        raise TypeError(f"{text} {type(target).__name__}")
     if target and all(isinstance(each, str) for each in target):
         return ServerEntry(command=tuple(target))
     words = mask_command([str(each) for each in target])
@@ -249,12 +248,10 @@ def read_config(config: Mapping[str, Any], file: Path | None = None) -> ServerEn
             continue
         if isinstance(found.get("servers"), Mapping):
             found = found["servers"]
-        named = {str(name): entry for name, entry in found.items() if _is_enabled(entry)}
-        return _read_entries(named, around)
+        return _read_entries(found, around)
     if "command" in config or _url_of(config):
         return _read_entry(config, "the server", around)
-    known = ", ".join(_GROUPS[:2])
-    raise BadTarget(f"a dict for connect should have {known}, command or url")
+    raise BadTarget("a dict for connect should have mcpServers, servers, command or url")
 
 
 def _with_project(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -271,9 +268,14 @@ def _with_project(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_entries(named: Mapping[str, Any], around: Surroundings) -> Entries:
-    """Read the entries; raises BadTarget if none can be understood."""
+    """Read the enabled entries; raises BadTarget if none can be understood."""
     found: Entries = {}
-    for name, entry in named.items():
+    for key, entry in named.items():
+        name = str(key)
+        if isinstance(entry, Mapping) and (
+            entry.get("disabled") or entry.get("enabled", True) is False
+        ):
+            continue
         try:
             found[name] = _read_entry(entry, name, around)
         except BadTarget as exc:
@@ -282,12 +284,6 @@ def _read_entries(named: Mapping[str, Any], around: Surroundings) -> Entries:
     if bad and len(bad) == len(found):
         raise BadTarget("; ".join(map(str, bad)))
     return found
-
-
-def _is_enabled(entry: Json) -> bool:
-    if not isinstance(entry, Mapping):
-        return True
-    return not entry.get("disabled") and entry.get("enabled", True) is not False
 
 
 def _url_of(entry: Mapping[str, Any]) -> str:
@@ -361,8 +357,6 @@ def make_transports(
 
         return (lambda: InMemory(entry.app),)
     if not entry.url:
-        from .child_process import ChildProcess, child_environment
-
         env = child_environment(entry.env, inherit=inherit)
         return (lambda: ChildProcess(entry.command, env, entry.cwd, stderr),)
     from .http_requests import HttpRequests
