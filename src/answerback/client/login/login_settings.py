@@ -9,7 +9,7 @@ from ...auth.bearer import is_secure
 from ...core.secrets import mask_url
 from ..faults import LoginError
 from ..targets import BadTarget
-from .discovery import asked_login
+from .discovery import bearer_challenge
 from .token_endpoint import AskClient, ClientChoice
 from .token_store import LoginRecords, MemoryTokens, RegisteredClient, TokenStore
 from .user_consent import LoopbackRedirect, OpenUrl, browser
@@ -129,7 +129,7 @@ class BearerToken:
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
         if challenge.status == 403:
-            asked = asked_login(challenge.headers.get("www-authenticate", ""))
+            asked = bearer_challenge(challenge.headers.get("www-authenticate", ""))
             needs = f"; it needs the scopes {' '.join(asked.scopes)}" if asked.scopes else ""
             text = f"the token does not allow this (HTTP status 403){needs}"
             raise LoginError(text, code="FORBIDDEN")

@@ -19,10 +19,10 @@ from ...core.stopped_clocks import WaitingClocks
 from ..faults import LoginError
 from ..http_requests import AuthChallenge
 from .discovery import (
-    AskedLogin,
+    BearerChallenge,
     IssuerMetadata,
     ResourceMetadata,
-    asked_login,
+    bearer_challenge,
     check_zone,
     find_issuer,
     find_resource,
@@ -48,32 +48,30 @@ class ChosenIssuer(msgspec.Struct, frozen=True):
     """The server's network zone: no request goes to a nearer one."""
 
 
-async def choose_issuer(login: Login, server: str, asked: AskedLogin, last: str) -> ChosenIssuer:
+async def choose_issuer(
+    login: Login, server: str, asked: BearerChallenge, last: str
+) -> ChosenIssuer:
     """Choose where to log in to the server at a URL; *last* is the last login's issuer.
 
     Nobody is asked, so all of it has to end in time: it is bounded by the call's time-out too.
     """
+    client = login.choice.client
+    named = client.issuer if client is not None and client.issuer else ""
+    failure: LoginError | None = None
     try:
         async with asyncio.timeout(_SECONDS):
-            return await _choose(login, server, asked, last)
+            zone = await network_zone(server)
+            resource = await find_resource(server, asked.metadata_url, zone, named)
+            for issuer in (await _allowed(login, server, resource.issuers, last))[:_MAX_ISSUERS]:
+                try:
+                    return ChosenIssuer(server, resource, await find_issuer(issuer, zone), zone)
+                except LoginError as exc:
+                    failure = failure or exc
     except TimeoutError:
         text = (
             f"it is not known where to log in to {mask_url(server)}: its metadata and its issuer's"
         )
         raise LoginError(f"{text} did not arrive within {_SECONDS:g} seconds") from None
-
-
-async def _choose(login: Login, server: str, asked: AskedLogin, last: str) -> ChosenIssuer:
-    zone = await network_zone(server)
-    client = login.choice.client
-    named = client.issuer if client is not None and client.issuer else ""
-    resource = await find_resource(server, asked.metadata_url, zone, named)
-    failure: LoginError | None = None
-    for issuer in (await _allowed(login, server, resource.issuers, last))[:_MAX_ISSUERS]:
-        try:
-            return ChosenIssuer(server, resource, await find_issuer(issuer, zone), zone)
-        except LoginError as exc:
-            failure = failure or exc
     assert failure is not None
     if resource.is_guess:
         text = (
@@ -122,10 +120,9 @@ async def log_in(
             async with await _redirect(login, chosen) as redirect:
                 return await _log_in_user(login, chosen, scopes, redirect, clocks)
     except TimeoutError:
-        issuer, seconds = chosen.issuer.issuer, login.timeout
-        text = f"nobody logged in at {issuer} within {seconds:g} seconds"
-        if redirect.foreign:
-            text += f"; {redirect.foreign} answers had the state of another login"
+        text = f"nobody logged in at {chosen.issuer.issuer} within {login.timeout:g} seconds"
+        if redirect.refused:
+            text += f"; {redirect.refused} answers had the state of another login"
         raise LoginError(text) from None
 
 
@@ -189,7 +186,7 @@ async def _endpoint(login: Login, chosen: ChosenIssuer, client: RegisteredClient
 
 _STEP_UPS = 8
 """How often the user is asked for more scopes in one connection."""
-_MAX_SAID = 200
+_MAX_REASON = 200
 """How much of a server's reason is shown."""
 _RETRY = 30.0
 """Seconds between two attempts to refresh a token before a request, if the first one fails."""
@@ -235,10 +232,10 @@ class ServerLogin:
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
         """Return the headers with which to resend a refused request; raises LoginError."""
-        asked = asked_login(challenge.headers.get("www-authenticate", ""))
+        asked = bearer_challenge(challenge.headers.get("www-authenticate", ""))
         if challenge.status == 403 and asked.error != "insufficient_scope":
-            said = asked.description or " ".join(challenge.body.decode("utf-8", "replace").split())
-            text = f"the server does not allow this (HTTP status 403): {said[:200]}"
+            reason = asked.description or " ".join(challenge.body.decode(errors="replace").split())
+            text = f"the server does not allow this (HTTP status 403): {reason[:_MAX_REASON]}"
             raise LoginError(text, code="FORBIDDEN")
         if not is_secure(self._url):
             text = f"{mask_url(self._url)} asks for a login, but tokens are sent over https only"
@@ -264,7 +261,7 @@ class ServerLogin:
         self._grant = grant
         self._headers = _NO_HEADERS if grant is None else {"authorization": grant.header}
 
-    async def _answer(self, asked: AskedLogin, *, steps_up: bool) -> None:
+    async def _answer(self, asked: BearerChallenge, *, steps_up: bool) -> None:
         if steps_up:
             # The user is asked once for the same scopes, and not too often for others.
             wanted = frozenset(asked.scopes)
@@ -285,16 +282,23 @@ class ServerLogin:
             assert grant is not None
             is_new = self._is_untried and not grant.is_expired
             if is_new and not self._came_by_refresh:
-                said = f": {asked.description[:_MAX_SAID]}" if asked.description else ""
-                raise LoginError(f"the server does not accept the token that the login gave{said}")
-            if grant.refresh_token and not is_new and await self._refreshes(grant, chosen.issuer):
-                return
+                reason = f": {asked.description[:_MAX_REASON]}" if asked.description else ""
+                text = "the server does not accept the token that the login gave"
+                raise LoginError(text + reason)
+            if grant.refresh_token and not is_new:
+                try:
+                    await self._refresh(grant, chosen.issuer)
+                    return
+                except TokenRefused:
+                    # Another process may have refreshed it; otherwise it needs a login.
+                    if self._grant is not None and self._grant.header != grant.header:
+                        return
         known = grant.scopes if is_same and grant is not None else ()
         scopes = self._scopes(asked, chosen, known)
         await self._keep(await log_in(self._login, chosen, scopes, self._clocks))
 
     def _scopes(
-        self, asked: AskedLogin, chosen: ChosenIssuer, known: tuple[str, ...]
+        self, asked: BearerChallenge, chosen: ChosenIssuer, known: tuple[str, ...]
     ) -> tuple[str, ...]:
         """Return a challenge's scopes, else the metadata's, with those asked for before."""
         wanted = asked.scopes or chosen.resource.scopes
@@ -305,14 +309,6 @@ class ServerLogin:
         )
         # By itself it would replace the issuer's default scopes.
         return (*scopes, "offline_access") if scopes and is_offline else tuple(scopes)
-
-    async def _refreshes(self, grant: Grant, issuer: IssuerMetadata) -> bool:
-        """Refresh the token; return False if that needs a login."""
-        try:
-            await self._refresh(grant, issuer)
-        except TokenRefused:
-            return self._grant is not None and self._grant.header != grant.header
-        return True
 
     async def _refresh(self, grant: Grant, issuer: IssuerMetadata) -> None:
         """Refresh the token. A request that is cancelled meanwhile waits until this has ended.
@@ -353,9 +349,9 @@ class ServerLogin:
         self._came_by_refresh = by_refresh
         self._retry_at = 0.0
         self._use(grant)
-        own = self._login.choice.client
-        if own is not None:
+        client = self._login.choice.client
+        if client is not None:
             # The program's secret is not kept with its tokens.
-            public = msgspec.structs.replace(own, secret=None, private_key=None)
+            public = msgspec.structs.replace(client, secret=None, private_key=None)
             grant = msgspec.structs.replace(grant, client=public)
         await self._login.records.keep_grant(self._url, self._client, grant)

@@ -158,7 +158,9 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
     resource: str
     zone: int
 
-    async def exchange(self, code: str, verifier: str, redirect: str, scopes: Any) -> Grant:
+    async def exchange(
+        self, code: str, verifier: str, redirect: str, scopes: tuple[str, ...]
+    ) -> Grant:
         """Exchange a code from the authorization endpoint for tokens."""
         form = {
             "grant_type": "authorization_code",
@@ -166,7 +168,7 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
             "redirect_uri": redirect,
             "code_verifier": verifier,
         }
-        return await self._request(form, tuple(scopes))
+        return await self._request(form, scopes)
 
     async def refresh(self, grant: Grant) -> Grant:
         """Get new tokens for a refresh token, which stays if there is no new one."""
@@ -209,12 +211,12 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
             client=self.client,
             access_token=token,
             refresh_token=str(found.get("refresh_token") or refresh_token),
-            expires=_end(found.get("expires_in")),
+            expires=_expiry(found.get("expires_in")),
             scopes=tuple(dict.fromkeys((*scopes, *more))),
         )
 
 
-def _end(seconds: Any) -> float:
+def _expiry(seconds: Any) -> float:
     """Return when a token is no longer used; some issuers write the seconds as a text."""
     try:
         left = float(seconds)
@@ -259,19 +261,18 @@ def _method_for(client: RegisteredClient, issuer: IssuerMetadata) -> str:
     return "client_secret_post" if "client_secret_post" in supported else "none"
 
 
-def _private_key(text: str, read: Any) -> Any:
-    for kind in ("EC", "RSA"):
-        with suppress(ValueError):
-            return read(text, kind)
-    raise LoginError("private_key should be the PEM text of an EC or RSA key")
-
-
 def _assertion(client: RegisteredClient, issuer: str) -> str:
     """Return a signed statement of who the client is (RFC 7523)."""
     with needs_extra("auth"):
         from joserfc import jwk, jws
 
-    key = _private_key(client.private_key or "", jwk.import_key)
+    import_key: Any = jwk.import_key
+    for kind in ("EC", "RSA"):
+        with suppress(ValueError):
+            key = import_key(client.private_key or "", kind)
+            break
+    else:
+        raise LoginError("private_key should be the PEM text of an EC or RSA key")
     now = int(time.time())
     claims = {
         "iss": client.id,
@@ -281,5 +282,5 @@ def _assertion(client: RegisteredClient, issuer: str) -> str:
         "iat": now,
         "exp": now + _ASSERTION_SECONDS,
     }
-    algorithm = "RS256" if key.key_type == "RSA" else "ES256"
+    algorithm = "RS256" if kind == "RSA" else "ES256"
     return jws.serialize_compact({"alg": algorithm}, json.dumps(claims), key)
