@@ -212,8 +212,8 @@ class ClientSession:
         if options.retry is not None:
             is_safe = await self.lists.is_safe_to_repeat(name, deadline)
 
-        async def once(own: Deadline) -> Reply[Any]:
-            return await self._call_once(name, given, options, own)
+        async def once(limit: Deadline) -> Reply[Any]:
+            return await self._call_once(name, given, options, limit)
 
         # The list of tools was asked for within the time of the first attempt.
         return await reply_under_policy(options, once, may_repeat=is_safe, first=deadline)
@@ -552,10 +552,11 @@ def _ignore_exception(attempt: asyncio.Task[ClientConnection]) -> None:
 
 
 def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:
-    said = str(reason)
-    if said.startswith("cannot connect to "):
-        said = said.partition(": ")[2] or said
-    text = said if label in said else f"cannot connect to {label}: {said}"
+    text = str(reason)
+    if text.startswith("cannot connect to "):
+        text = text.partition(": ")[2] or text
+    if label not in text:
+        text = f"cannot connect to {label}: {text}"
     if isinstance(reason, RpcError):
         return ConnectError(text)
     _log_stderr(label, reason)

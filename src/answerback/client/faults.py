@@ -131,14 +131,12 @@ def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
     if isinstance(error, NoAnswer):
         return failure(error.message, error.code, error.details, retryable=error.retryable)
     if error.code == MISSING_CAPABILITY:
-        match error.data:
-            case {"requiredCapabilities": dict(wanted)} if (
-                wanted and wanted.keys() <= _HANDLED.keys()
-            ):
-                details = {"may_have_run": False, "code": error.code, "data": error.data}
-                options = ", ".join(f"{_HANDLED[each]}=…" for each in wanted)
-                hint = f"connect(…, {options}) answers what the server asks"
-                return failure(error.message, INPUT_REQUIRED, details, retryable=False, hint=hint)
+        wanted = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
+        if isinstance(wanted, dict) and wanted and wanted.keys() <= _HANDLED.keys():
+            details = {"may_have_run": False, "code": error.code, "data": error.data}
+            options = ", ".join(f"{_HANDLED[each]}=…" for each in wanted)
+            hint = f"connect(…, {options}) answers what the server asks"
+            return failure(error.message, INPUT_REQUIRED, details, retryable=False, hint=hint)
     body = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data

@@ -311,7 +311,12 @@ incoming_decoder = msgspec.json.Decoder(Incoming)
 
 def messages_in(frame: bytes, max_values: int) -> list[Incoming | Unreadable]:
     """Return the messages in *frame*; a batch has several."""
-    if excess := _excess(frame, max_values):
+    excess = ""
+    if has_more_marks(frame, max_values):
+        excess = f"it has more than {max_values} JSON values; connect(…, max_values=…) allows more"
+    elif len(frame) > MAX_WIDE_BYTES and not (frame.isascii() and b"\\u" not in frame):
+        excess = f"it has more than {MAX_WIDE_BYTES} bytes, and characters beyond ASCII"
+    if excess:
         try:
             found = msgspec.json.decode(frame, type=_Addressee)
         except (ValueError, RecursionError):
@@ -338,15 +343,6 @@ def _message_in(frame: bytes) -> Incoming | Unreadable:
         if is_response or message.method is not None:
             return message
     return Unreadable(frame[:_BEGINNING], *(malformed_response(frame) or ()))
-
-
-def _excess(frame: bytes, max_values: int) -> str:
-    """Say why a frame is too large to be decoded; return nothing if it is not."""
-    if has_more_marks(frame, max_values):
-        return f"it has more than {max_values} JSON values; connect(…, max_values=…) allows more"
-    if len(frame) > MAX_WIDE_BYTES and not (frame.isascii() and b"\\u" not in frame):
-        return f"it has more than {MAX_WIDE_BYTES} bytes, and characters beyond ASCII"
-    return ""
 
 
 class _Addressee(msgspec.Struct):

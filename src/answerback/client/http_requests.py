@@ -227,8 +227,8 @@ class HttpRequests:
 
     def refusal(self, response: HttpResponse, body: bytes = b"") -> HttpRefused:
         """Return the error for a response without an answer, without what the client sent."""
-        said = _redirect(response).encode() or body
-        text = self.sent.masked(said)[:1000].decode(errors="replace")
+        shown = _redirect(response).encode() or body
+        text = self.sent.masked(shown)[:1000].decode(errors="replace")
         where, advice = parse_url(response.url), ""
         has_mcp = response.status_code not in (200, 404, 405)
         if not has_mcp and not where.target.partition("?")[0].endswith("/mcp"):

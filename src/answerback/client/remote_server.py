@@ -342,7 +342,7 @@ class RemoteTask:
         self._session = session
         self._progress = progress
         self._steps = 0
-        self._said: Json = None
+        self._last_message: Json = None
         self.params = {"taskId": task["taskId"]}
         self._answered: set[str] = set()
         self._pause = _MIN_POLL
@@ -391,38 +391,35 @@ class RemoteTask:
         match self.shown.get("error"):
             case {"code": int(number), "message": str(message), **rest}:
                 raise RpcError(number, message, rest.get("data"))
-        said = self.shown.get("statusMessage") or f"the task was {status}"
+        reason = self.shown.get("statusMessage") or f"the task was {status}"
         code = "CANCELLED" if status == "cancelled" else UNKNOWN_ERROR
-        raise NoAnswer(str(said), code=code, details=self.params, retryable=False)
+        raise NoAnswer(str(reason), code=code, details=self.params, retryable=False)
 
     def _report_progress(self) -> None:
         """Give each new message to the user's progress function; one without numbers is counted."""
-        said = self.shown.get("statusMessage")
-        if self._progress is None or not said or said == self._said:
+        text = self.shown.get("statusMessage")
+        if self._progress is None or not text or text == self._last_message:
             return
-        self._said = said
+        self._last_message = text
         self._steps += 1
         try:
-            if found := _NUMBERS.fullmatch(str(said)):
+            if found := _NUMBERS.fullmatch(str(text)):
                 done, total, message = found.groups()
                 self._progress(Progress(float(done), float(total), message))
             else:
-                self._progress(Progress(self._steps, None, str(said)))
+                self._progress(Progress(self._steps, None, str(text)))
         except Exception:
             _LOGGER.exception("the progress function failed")
 
     async def _look(self) -> None:
-        failures = 0
-        while True:
+        for attempt in range(1, _FAILURES + 1):
             try:
                 self.shown = await self._request("tasks/get", _LOOK_TIMEOUT)
+                return
             except NoAnswer:
-                failures += 1
-                if failures >= _FAILURES:
+                if attempt == _FAILURES:
                     raise
                 await asyncio.sleep(self._next_pause())
-            else:
-                return
 
     async def _answer(self) -> bool:
         """Answer the task's new questions; return False if there are none."""

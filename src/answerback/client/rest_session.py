@@ -44,11 +44,15 @@ _JSON = {"accept": "application/json", "content-type": "application/json"}
 _POLL_SECONDS = 0.1
 """Seconds between polls of a task; most of the waiting happens in the server."""
 _NO_PAGE = frozenset({404, 405})
+_NO_PAGE_CODES = (None, "ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED")
 _ABSENT = "a server of plain REST has tools alone: no resources, prompts or completions"
 
 
 class RestSession:
     """Sends a RemoteServer's requests as HTTP requests; it only has tools."""
+
+    is_opening = False
+    """Always false: a request needs no open connection."""
 
     def __init__(
         self,
@@ -67,8 +71,6 @@ class RestSession:
         self._limits = limits
         self._forms: dict[str, int] = {}
         """Which of the three request forms a tool takes, once known."""
-        self.is_opening = False
-        """Always false: a request needs no open connection."""
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return the tools that `GET /functions` lists; none if there is no such page."""
@@ -118,14 +120,12 @@ class RestSession:
             await self.close()
             raise ConnectError(f"cannot connect to {mask_url(self.base)}: {exc}") from None
 
-    async def open_shared(self) -> None:
-        await self.open()
+    open_shared = open
 
     async def close(self) -> None:
         await self._http.close()
 
     async def _list(self, deadline: Deadline) -> list[Any]:
-        """The list of tools; raises ToolError."""
         try:
             async with deadline.limit():
                 return await self._keep(await self._get("/functions"))
@@ -175,11 +175,7 @@ class RestSession:
             answer = await self._send("POST", url, _JSON, encoded)
             # A tool's reply has its own code; a missing page has none, or one of the server's.
             code = answer.header("x-error-code")
-            if answer.status in _NO_PAGE and code in (
-                None,
-                "ROUTE_NOT_FOUND",
-                "METHOD_NOT_ALLOWED",
-            ):
+            if answer.status in _NO_PAGE and code in _NO_PAGE_CODES:
                 found = found or answer
                 continue
             self._forms[name] = number
@@ -208,8 +204,7 @@ class RestSession:
         path = made.header("location") or ""
         if not path.startswith("/") or path.startswith("//"):
             return made
-        url = urljoin(self.base, path)
-        answer = made
+        url, answer = urljoin(self.base, path), made
         try:
             while answer.status == 202 and b'"input_required"' not in answer.body:
                 # A server that ignores the preference answers at once.

@@ -58,8 +58,8 @@ class RemoteTool(ListedEntry, frozen=True, kw_only=True):
     @property
     def needs_task(self) -> bool:
         """Whether the server says that the tool only runs as a task (MCP 2025-11-25)."""
-        said = self.execution if isinstance(self.execution, dict) else {}
-        return said.get("taskSupport") == "required"
+        execution = self.execution if isinstance(self.execution, dict) else {}
+        return execution.get("taskSupport") == "required"
 
     @property
     def is_safe_to_repeat(self) -> bool:

@@ -57,7 +57,7 @@ _LISTS: dict[type[msgspec.Struct], _List] = {
 }
 
 
-class _Entry(msgspec.Struct):
+class _CachedList(msgspec.Struct):
     identity: str
     until: float
     """The time until which the list is current."""
@@ -73,7 +73,7 @@ class ServerLists:
         self._session = session
         self._unlisted: set[str] = set()
         """The called tools that are not in the list."""
-        self._kept: dict[type[msgspec.Struct], _Entry] = {}
+        self._cached: dict[type[msgspec.Struct], _CachedList] = {}
 
     async def entries(self, kind: type[T], deadline: Deadline) -> list[T]:
         """Return the whole list, from the cache if the server allows it; raises ToolError.
@@ -81,12 +81,12 @@ class ServerLists:
         While the server cannot be reached, the last list is returned.
         """
         identity = await self._identity()
-        entry = self._kept.get(kind)
+        entry = self._cached.get(kind)
         # Other credentials may see other entries.
         if entry is not None and entry.identity == identity and monotonic() < entry.until:
             return list(entry.value)
         try:
-            found, seconds = await self._read(_LISTS[kind], deadline)
+            found, seconds = await self._fetch(_LISTS[kind], deadline)
         except RpcError as error:
             if error.code == METHOD_NOT_FOUND:
                 return []
@@ -98,14 +98,11 @@ class ServerLists:
             text = "%s: the last list of %s is used, because %s"
             _LOGGER.warning(text, self._session.label, _LISTS[kind].member, error)
             return list(entry.value)
-        if deadline.received <= LARGE:
-            entries = read_entries(found, kind)
-        else:
-            entries = await self._on_thread(deadline, lambda: read_entries(found, kind))
+        entries = await _read(deadline, lambda: read_entries(found, kind))
         # A login between two pages may have changed the list.
         if await self._identity() == identity:
             until = monotonic() + min(seconds, _MAX_SECONDS)
-            self._kept[kind] = _Entry(identity, until, entries)
+            self._cached[kind] = _CachedList(identity, until, entries)
         return list(entries)
 
     async def tools(self, deadline: Deadline) -> list[RemoteTool]:
@@ -113,10 +110,7 @@ class ServerLists:
         entries = await self.entries(RemoteTool, deadline)
         if [known.tool for known in self.known.values()] != entries:
             limits = self._session.limits
-            if deadline.received <= LARGE:
-                self.known = known_tools(entries, limits)
-            else:
-                self.known = await self._on_thread(deadline, lambda: known_tools(entries, limits))
+            self.known = await _read(deadline, lambda: known_tools(entries, limits))
             self._unlisted.clear()
         return [known.tool for known in self.known.values()]
 
@@ -156,7 +150,7 @@ class ServerLists:
 
     def changed(self, family: str) -> None:
         """Read the lists that have changed again when they are needed."""
-        for kind, entry in self._kept.items():
+        for kind, entry in self._cached.items():
             if _LISTS[kind].family == family:
                 entry.until = 0.0
         if family == "tools":
@@ -166,12 +160,6 @@ class ServerLists:
         for family in {each.family for each in _LISTS.values()}:
             self.changed(family)
 
-    async def _on_thread(self, deadline: Deadline, work: Callable[[], R]) -> R:
-        try:
-            return await deadline.on_thread(work)
-        except NoAnswer as error:
-            raise raised_error(error) from None
-
     async def _identity(self) -> str:
         """Return the next request's credentials, also while there is no connection."""
         connection, make = self._session.connection, self._session.make_transport
@@ -179,7 +167,7 @@ class ServerLists:
             return await connection.transport.identity()
         return "" if make is None else await make().identity()
 
-    async def _read(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
+    async def _fetch(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
         """Return a list's entries, and the seconds for which they may be kept."""
         found: list[Any] = []
         seconds: list[float] = []
@@ -214,6 +202,16 @@ class ServerLists:
         receives = connection is not None and connection.transport.receives_changes
         is_current = receives and facts.offers(listed.family, "listChanged")
         return found, float("inf") if is_current else 0.0
+
+
+async def _read(deadline: Deadline, work: Callable[[], R]) -> R:
+    """Run *work*, on a thread if much has arrived; raises ToolError when the time is up."""
+    if deadline.received <= LARGE:
+        return work()
+    try:
+        return await deadline.on_thread(work)
+    except NoAnswer as error:
+        raise raised_error(error) from None
 
 
 _AGAIN_SECONDS = 1.0

@@ -261,10 +261,10 @@ def _with_project(config: Mapping[str, Any]) -> Mapping[str, Any]:
         return config
     here = Path.cwd()
     found = [projects[str(each)] for each in (here, *here.parents) if str(each) in projects]
-    own = found[0].get("mcpServers") if found and isinstance(found[0], Mapping) else None
-    if not isinstance(own, Mapping):
+    servers = found[0].get("mcpServers") if found and isinstance(found[0], Mapping) else None
+    if not isinstance(servers, Mapping):
         return config
-    return {**config, "mcpServers": {**(config.get("mcpServers") or {}), **own}}
+    return {**config, "mcpServers": {**(config.get("mcpServers") or {}), **servers}}
 
 
 def _read_entries(named: Mapping[str, Any], around: Surroundings) -> Entries:
@@ -328,13 +328,13 @@ def _read_entry(entry: Json, name: str, around: Surroundings) -> ServerEntry:
 
 def _environment(filled: Mapping[str, Any], name: str, around: Surroundings) -> dict[str, str]:
     """Return an entry's variables, after those of its `envFile`."""
-    env = filled.get("env") or filled.get("environment") or {}
-    own = {str(key): str(value) for key, value in env.items()}
+    given = filled.get("env") or filled.get("environment") or {}
+    env = {str(key): str(value) for key, value in given.items()}
     if not filled.get("envFile"):
-        return own
+        return env
     file = around.path(str(filled["envFile"]))
     try:
-        return read_env_file(file) | own
+        return read_env_file(file) | env
     except (OSError, ValueError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else exc
         raise BadTarget(f"{name} cannot use its envFile {file}: {reason}") from None

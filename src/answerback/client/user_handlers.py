@@ -89,17 +89,7 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
             case "ping":
                 return {}
             case "elicitation/create" if self.elicit is not None:
-                # The handler may show no pages, and the only pages are those of the web.
-                mode, url = params.get("mode", "form"), params.get("url")
-                if mode not in ("form", "url") or (mode == "url" and not self.elicit_url):
-                    raise RpcError(
-                        INVALID_PARAMS, f"Invalid params: the mode {mode!r} is not supported"
-                    )
-                if mode == "url" and not re.match(r"https?://[^\s/]", str(url), re.IGNORECASE):
-                    raise RpcError(
-                        INVALID_PARAMS, "Invalid params: url is not the address of a web page"
-                    )
-                return await _elicited(self.elicit, params)
+                return await self._elicited(self.elicit, params)
             case "sampling/createMessage" if self.sample is not None:
                 sampled = await _run(self.sample, params)
                 if not isinstance(sampled, str):
@@ -110,6 +100,33 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
                 given = await _run(self.roots) if callable(self.roots) else self.roots
                 return {"roots": [_root(each) for each in given]}
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
+
+    async def _elicited(self, handler: Callable[..., Any], params: JsonObject) -> JsonObject:
+        # The handler may show no pages, and the only pages are those of the web.
+        mode, url = params.get("mode", "form"), params.get("url", "")
+        if mode not in ("form", "url") or (mode == "url" and not self.elicit_url):
+            text = f"Invalid params: the mode {mode!r} is not supported"
+            raise RpcError(INVALID_PARAMS, text)
+        if mode == "url" and not re.match(r"https?://[^\s/]", str(url), re.IGNORECASE):
+            text = "Invalid params: url is not the address of a web page"
+            raise RpcError(INVALID_PARAMS, text)
+        schema = params.get("requestedSchema") or {}
+        try:
+            form = msgspec.convert(schema, _Form)
+            request = ElicitationRequest(
+                message=str(params.get("message", "")),
+                mode=mode,
+                schema=schema,
+                url=url,
+                id=params.get("elicitationId", ""),
+            )
+            given = await _run(handler, request)
+        except (TypeError, msgspec.ValidationError) as exc:
+            raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None
+        answer = _as_answer(given)
+        if mode == "form" and answer["action"] == "accept":
+            answer["content"] = form.with_defaults(answer.get("content") or {})
+        return answer
 
 
 async def _run(handler: Callable[..., Any], *arguments: object) -> Any:
@@ -148,25 +165,6 @@ class _Form(msgspec.Struct):
             logger("answerback.client").error(text)
             raise RpcError(INTERNAL_ERROR, text)
         return whole
-
-
-async def _elicited(handler: Callable[..., Any], params: JsonObject) -> JsonObject:
-    try:
-        form = msgspec.convert(params.get("requestedSchema") or {}, _Form)
-        request = ElicitationRequest(
-            message=str(params.get("message", "")),
-            mode=params.get("mode", "form"),
-            schema=params.get("requestedSchema") or {},
-            url=params.get("url", ""),
-            id=params.get("elicitationId", ""),
-        )
-        given = await _run(handler, request)
-    except (TypeError, msgspec.ValidationError) as exc:
-        raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None
-    answer = _as_answer(given)
-    if request.mode == "form" and answer["action"] == "accept":
-        answer["content"] = form.with_defaults(answer.get("content") or {})
-    return answer
 
 
 def _as_answer(given: object) -> JsonObject:
