@@ -29,7 +29,7 @@ from .discovery import (
     network_zone,
 )
 from .login_settings import Login
-from .token_endpoint import ClientNeeds, TokenEndpoint, TokenRefused, choose_client
+from .token_endpoint import TokenEndpoint, TokenRefused, choose_client
 from .token_store import Grant, RegisteredClient
 from .user_consent import Consent, LoopbackRedirect, call_user
 
@@ -55,7 +55,7 @@ async def choose_issuer(
 
     Nobody is asked, so all of it has to end in time: it is bounded by the call's time-out too.
     """
-    client = login.choice.client
+    client = login.client
     named = client.issuer if client is not None and client.issuer else ""
     failure: LoginError | None = None
     try:
@@ -86,7 +86,7 @@ async def _allowed(
     login: Login, server: str, issuers: tuple[str, ...], last: str
 ) -> tuple[str, ...]:
     """Return the issuers that may be used, the last one first; a registered client has only one."""
-    client = login.choice.client
+    client = login.client
     if client is not None:
         issuer = client.issuer or await login.records.bound_issuer(server, client.id)
         if issuer is not None and issuer not in issuers:
@@ -112,8 +112,8 @@ async def log_in(
 ) -> Grant:
     """Log in for *scopes*; raises LoginError. *clocks* stop only while the user is asked."""
     if login.grant == "client_credentials":
-        assert login.choice.client is not None
-        endpoint = await _endpoint(login, chosen, login.choice.client)
+        assert login.client is not None
+        endpoint = await _endpoint(login, chosen, login.client)
         return await endpoint.client_credentials(scopes)
     try:
         async with asyncio.timeout(login.timeout):
@@ -133,11 +133,10 @@ async def _log_in_user(
     redirect: LoopbackRedirect,
     clocks: WaitingClocks,
 ) -> Grant:
-    issuer, records = chosen.issuer, login.records
+    issuer = chosen.issuer
     if issuer.authorization_endpoint:
         await check_zone(issuer.authorization_endpoint, chosen.zone)
-    needs = ClientNeeds(redirect.uri, scopes)
-    client = await choose_client(login.choice, issuer, needs, records, chosen.zone, clocks)
+    client = await choose_client(login, issuer, redirect.uri, scopes, chosen.zone, clocks)
     consent = Consent(
         issuer=issuer,
         client_id=client.id,
@@ -157,22 +156,22 @@ async def _log_in_user(
     except TokenRefused as exc:
         if exc.error == "invalid_client" and client.dynamic:
             # The issuer has forgotten the registration; the next login makes a new one.
-            await records.keep_registration(issuer.issuer, None)
+            await login.records.keep_registration(issuer.issuer, None)
         raise
 
 
 async def _redirect(login: Login, chosen: ChosenIssuer) -> LoopbackRedirect:
     """Return the redirect address; the client's registered one, if it is free."""
-    choice, uri = login.choice, login.redirect_uri
+    client, uri = login.client, login.redirect_uri
     if urlsplit(uri).port:
         return LoopbackRedirect(uri)
-    if choice.client is not None:
-        return LoopbackRedirect(choice.client.redirect_uri or uri)
-    kept = await login.records.registration(chosen.issuer.issuer)
-    if kept is not None and kept.redirect_uri:
+    if client is not None:
+        return LoopbackRedirect(client.redirect_uri or uri)
+    client = await login.records.registration(chosen.issuer.issuer)
+    if client is not None and client.redirect_uri:
         with suppress(LoginError):
-            async with LoopbackRedirect(kept.redirect_uri):
-                return LoopbackRedirect(kept.redirect_uri)
+            async with LoopbackRedirect(client.redirect_uri):
+                return LoopbackRedirect(client.redirect_uri)
     return LoopbackRedirect(uri)
 
 
@@ -199,7 +198,8 @@ class ServerLogin:
     def __init__(self, login: Login, url: str) -> None:
         self._login = login
         self._url = canonical(url)
-        self._client = login.choice.label
+        self._client = login.document if login.client is None else login.client.id
+        """The client's id; empty if it is only known after the login."""
         self._lock = asyncio.Lock()
         self._clocks = WaitingClocks()
         self._is_loaded = False
@@ -325,7 +325,7 @@ class ServerLogin:
             raise
 
     async def _exchange(self, grant: Grant, issuer: IssuerMetadata) -> None:
-        client = self._login.choice.client
+        client = self._login.client
         if client is None or client.id != grant.client.id:
             client = grant.client
         endpoint = TokenEndpoint(issuer, client, grant.resource, await network_zone(self._url))
@@ -349,7 +349,7 @@ class ServerLogin:
         self._came_by_refresh = by_refresh
         self._retry_at = 0.0
         self._use(grant)
-        client = self._login.choice.client
+        client = self._login.client
         if client is not None:
             # The program's secret is not kept with its tokens.
             public = msgspec.structs.replace(client, secret=None, private_key=None)
