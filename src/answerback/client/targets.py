@@ -44,8 +44,8 @@ _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)")
 _QUOTED = re.compile(r"""(["'])(.*?)\1\s*(?:#.*)?""")
 
 
-class Surroundings(msgspec.Struct, frozen=True):
-    """The folders of a host's file, and the values of the host's own variables."""
+class HostContext(msgspec.Struct, frozen=True):
+    """The folders of a host's file, and the values of the variables that the host defines."""
 
     workspace: Path
     start: str | None = None
@@ -53,8 +53,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     variables: dict[str, str] = {}
 
     @classmethod
-    def of(cls, config: Mapping[str, Any], file: Path | None) -> Surroundings:
-        """Return the surroundings of a host's file, or of a dict in this process's folder."""
+    def of(cls, config: Mapping[str, Any], file: Path | None) -> HostContext:
+        """Return the context of a host's file, or of a dict in this process's folder."""
         folder = Path.cwd() if file is None else file.absolute().parent
         workspace = folder.parent if folder.name.startswith(".") else folder
         in_project = folder.name in _PROJECT_FOLDERS or (file and file.name == ".mcp.json")
@@ -171,7 +171,7 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Entries: TypeAlias = "dict[str, ServerEntry | BadTarget]"
-"""Several servers by name; an entry that cannot be understood fails alone."""
+"""Several servers by name; a malformed entry does not affect the others."""
 
 
 def read_target(target: Target) -> ServerEntry | Entries:
@@ -227,7 +227,7 @@ def _read_file(path: Path) -> ServerEntry | Entries:
 
 
 def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """Return an object's members; raises BadTarget if a name is there twice."""
+    """Return an object's members; raises BadTarget for a duplicate name."""
     names = [name for name, _ in pairs]
     if twice := [name for name in names if names.count(name) > 1]:
         raise BadTarget(f"{twice[0]!r} is there twice; remove one of them")
@@ -236,7 +236,7 @@ def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 def read_config(config: Mapping[str, Any], file: Path | None = None) -> ServerEntry | Entries:
     """Read a host's file, or a dict; a dict with a command or a URL is one server."""
-    around = Surroundings.of(config, file)
+    host = HostContext.of(config, file)
     config = _with_project(config)
     for group in _GROUPS:
         found = config.get(group)
@@ -248,9 +248,9 @@ def read_config(config: Mapping[str, Any], file: Path | None = None) -> ServerEn
             continue
         if isinstance(found.get("servers"), Mapping):
             found = found["servers"]
-        return _read_entries(found, around)
+        return _read_entries(found, host)
     if "command" in config or _url_of(config):
-        return _read_entry(config, "the server", around)
+        return _read_entry(config, "the server", host)
     raise BadTarget("a dict for connect should have mcpServers, servers, command or url")
 
 
@@ -267,7 +267,7 @@ def _with_project(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**config, "mcpServers": {**(config.get("mcpServers") or {}), **servers}}
 
 
-def _read_entries(named: Mapping[str, Any], around: Surroundings) -> Entries:
+def _read_entries(named: Mapping[str, Any], host: HostContext) -> Entries:
     """Read the enabled entries; raises BadTarget if none can be understood."""
     found: Entries = {}
     for key, entry in named.items():
@@ -277,7 +277,7 @@ def _read_entries(named: Mapping[str, Any], around: Surroundings) -> Entries:
         ):
             continue
         try:
-            found[name] = _read_entry(entry, name, around)
+            found[name] = _read_entry(entry, name, host)
         except BadTarget as exc:
             found[name] = exc
     bad = [each for each in found.values() if isinstance(each, BadTarget)]
@@ -290,14 +290,14 @@ def _url_of(entry: Mapping[str, Any]) -> str:
     return next((str(entry[key]) for key in ("url", "serverUrl", "httpUrl") if entry.get(key)), "")
 
 
-def _read_entry(entry: Json, name: str, around: Surroundings) -> ServerEntry:
+def _read_entry(entry: Json, name: str, host: HostContext) -> ServerEntry:
     if isinstance(entry, HasRegistry):
         return ServerEntry(app=registry_of(entry))
     if not isinstance(entry, Mapping):
         kind = type(entry).__name__
         raise BadTarget(f"{name} should be an object with command or url, not a {kind}")
     try:
-        filled = around.filled(dict(entry))
+        filled = host.filled(dict(entry))
     except LookupError as exc:
         raise BadTarget(f"{name} {exc}") from None
     if isinstance(filled.get("command"), Mapping):
@@ -314,8 +314,8 @@ def _read_entry(entry: Json, name: str, around: Surroundings) -> ServerEntry:
         return msgspec.convert(
             {
                 "command": [str(word) for word in words],
-                "env": _environment(filled, name, around),
-                "cwd": str(around.path(cwd)) if isinstance(cwd, str) else cwd or around.start,
+                "env": _environment(filled, name, host),
+                "cwd": str(host.path(cwd)) if isinstance(cwd, str) else cwd or host.start,
                 "url": _url_of(filled),
                 "headers": filled.get("headers") or {},
                 "transport": kind if kind in ("sse", "rest") else "",
@@ -326,13 +326,13 @@ def _read_entry(entry: Json, name: str, around: Surroundings) -> ServerEntry:
         raise BadTarget(f"{name} is malformed: {exc}") from None
 
 
-def _environment(filled: Mapping[str, Any], name: str, around: Surroundings) -> dict[str, str]:
+def _environment(filled: Mapping[str, Any], name: str, host: HostContext) -> dict[str, str]:
     """Return an entry's variables, after those of its `envFile`."""
     given = filled.get("env") or filled.get("environment") or {}
     env = {str(key): str(value) for key, value in given.items()}
     if not filled.get("envFile"):
         return env
-    file = around.path(str(filled["envFile"]))
+    file = host.path(str(filled["envFile"]))
     try:
         return read_env_file(file) | env
     except (OSError, ValueError) as exc:
