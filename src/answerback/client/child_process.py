@@ -154,7 +154,7 @@ _LOST_GRACE = 0.1
 _TERM_GRACE = 1.0
 _READ_BYTES = 64 * 1024
 """The maximum size of one read, and of a pipe on Linux, in bytes."""
-_LAST_WORDS = 4000
+_MAX_STDERR = 4000
 """Bytes of stderr that are kept for the log and an error's details."""
 _MAX_IGNORED = 4 * 1024 * 1024
 """Bytes that are read from a child and discarded after the end of the connection."""
@@ -304,7 +304,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
-            self._stderr = (self._stderr + data)[-_LAST_WORDS:]
+            self._stderr = (self._stderr + data)[-_MAX_STDERR:]
             if self._lines is not None:
                 self._lines.take(data)
         else:
@@ -470,7 +470,7 @@ class _ChildWatch:
         if self._group is None:
             return
         if os.name == "nt":
-            # A `.cmd` file runs in a shell, whose end alone would leave the server running.
+            # A `.cmd` file runs in a shell, and ending only that would leave the server running.
             command = ["taskkill", "/T", "/F", "/PID", str(self._group)]
             subprocess.run(command, capture_output=True, check=False)
             return

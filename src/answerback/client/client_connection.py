@@ -91,7 +91,7 @@ class Deadline:
         return Deadline(seconds)
 
     async def on_thread(self, work: Callable[[], T]) -> T:
-        """Run *work* on a thread while the clock goes on; raises NoAnswer when the time is up.
+        """Run *work* on a thread while the clock runs; raises NoAnswer when the time is up.
 
         The thread then works on; the limits of what a server sends bound it too.
         """
@@ -381,7 +381,7 @@ class ClientConnection:
             self._timer.check()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run *work* beside the requests; closing the connection ends it."""
+        """Run *work* in the background; closing the connection ends it."""
         return spawn(work, self._tasks)
 
     async def close(self) -> None:

@@ -228,7 +228,7 @@ class ClientSession:
                 result = await task_result(self, result, asked)
         except (NoAnswer, RpcError) as error:
             failed = failed_call(error, self.lists.known.get(name))
-            return self.lists.judged(name, failed) if isinstance(error, RpcError) else failed
+            return self.lists.marked(name, failed) if isinstance(error, RpcError) else failed
         known = self.lists.known.get(name)
         # A result has fewer blocks than bytes.
         if known is None or (deadline.received > MANY_BLOCKS and _is_large(result, deadline)):
@@ -278,7 +278,7 @@ class ClientSession:
 
         def read_it() -> Reply[Any]:
             if known is None:
-                return self.lists.judged(name, read_with(result, Hints(limits=self.limits)))
+                return self.lists.marked(name, read_with(result, Hints(limits=self.limits)))
             return known.reply(result, strict=self._strict)
 
         if not _is_large(result, deadline):
@@ -410,7 +410,7 @@ class ClientSession:
     async def open_shared(self) -> ClientConnection:
         """Open in the background, and wait for it; raises ConnectError.
 
-        Callers share one attempt, which goes on if a caller stops waiting for it.
+        Callers share one attempt, which continues if a caller stops waiting for it.
         """
         if self._attempt is None or self._attempt.done():
             self._attempt = spawn(self.open(), self._tasks)
@@ -489,7 +489,7 @@ class ClientSession:
             await asyncio.wait(list(self._tasks))
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Run *work* beside the requests, until the session is closed."""
+        """Run *work* in the background, until the session is closed."""
         spawn(work, self._tasks)
 
     async def _drop(self) -> None:
@@ -546,7 +546,7 @@ def _was_closed(label: str) -> ConnectError:
 
 
 def _ignore_exception(attempt: asyncio.Task[ClientConnection]) -> None:
-    """Mark an attempt's exception as seen, because nobody may be waiting for it."""
+    """Mark an attempt's exception as seen, because no caller may be waiting for it."""
     if not attempt.cancelled():
         attempt.exception()
 

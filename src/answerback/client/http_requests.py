@@ -23,7 +23,7 @@ from .client_connection import ProbeDeadline
 from .faults import TOO_LARGE, ConnectionLost, HttpRefused, LoginError, NoAnswer
 from .frames import Receiver, decode_frame
 
-_KEPT = 32
+_MAX_LOGIN_VALUES = 32
 """How many login values are kept; a login changes its token now and then."""
 _IS_ERROR = re.compile(rb'"isError"\s*:\s*true')
 
@@ -44,7 +44,7 @@ class SentCredentials:
         """Keep the headers of a login, whose names are in lower case."""
         if headers != self._last:
             self._last = headers
-            self._logins = [*self._logins, *secrets_in_headers(headers)][-_KEPT:]
+            self._logins = [*self._logins, *secrets_in_headers(headers)][-_MAX_LOGIN_VALUES:]
             self._forms = _forms([*self._fixed, *self._logins])
 
     def masked(self, body: bytes) -> bytes:

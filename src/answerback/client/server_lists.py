@@ -1,4 +1,4 @@
-"""A server's lists, kept as long as the server allows, and the subscriptions to their changes."""
+"""A server's lists, cached as long as the server allows, and the subscriptions to changes."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ class ServerLists:
             self._unlisted.add(name)
         return found
 
-    def judged(self, name: str, reply: Reply[Any]) -> Reply[Any]:
-        """Return the reply; a failure of a tool that is not in the list says that."""
+    def marked(self, name: str, reply: Reply[Any]) -> Reply[Any]:
+        """Return the reply; if it failed and the tool is not in the list, the error says so."""
         if reply.error is None or not self.known or name in self.known:
             return reply
         return msgspec.structs.replace(reply, error=unlisted_tool(reply.error))
@@ -168,7 +168,7 @@ class ServerLists:
         return "" if make is None else await make().identity()
 
     async def _fetch(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
-        """Return a list's entries, and the seconds for which they may be kept."""
+        """Fetch a list's entries; return them, and the seconds for which they may be cached."""
         found: list[Any] = []
         seconds: list[float] = []
         params: JsonObject = {}
@@ -178,7 +178,7 @@ class ServerLists:
             result = await self._session.request(ClientRequest(listed.method, params, deadline))
             page = result.get(listed.member)
             found += page if isinstance(page, list) else []
-            # How long the server lets a stateless result be kept.
+            # How long a stateless server lets the client cache a page.
             milliseconds = result.get("ttlMs")
             seconds.append(max(0.0, milliseconds / 1000) if is_number(milliseconds) else 0.0)
             cursor = result.get("nextCursor")

@@ -153,9 +153,9 @@ class _Form(msgspec.Struct):
         """Return the content with the fields' defaults; raises RpcError if it does not fit."""
         fields = {key: each for key, each in self.properties.items() if isinstance(each, dict)}
         defaults = {key: field["default"] for key, field in fields.items() if "default" in field}
-        whole = defaults | content
-        faults = [f"the field {key!r} is missing" for key in self.required if key not in whole]
-        for key, value in whole.items():
+        filled = defaults | content
+        faults = [f"the field {key!r} is missing" for key in self.required if key not in filled]
+        for key, value in filled.items():
             if key in fields and not _fits(value, fields[key]):
                 kind = fields[key].get("type")
                 wanted = "one of its choices" if "enum" in fields[key] else f"of type {kind}"
@@ -164,7 +164,7 @@ class _Form(msgspec.Struct):
             text = f"the handler's answer does not fit the form: {'; '.join(faults)}"
             logger("answerback.client").error(text)
             raise RpcError(INTERNAL_ERROR, text)
-        return whole
+        return filled
 
 
 def _as_answer(given: object) -> JsonObject:
@@ -290,7 +290,7 @@ class InputRounds:
             case _:
                 raise NoAnswer("the server asks a question without a method", code=INPUT_REQUIRED)
         url = params.get("url") if params.get("mode") == "url" else None
-        if isinstance(url, str) and url in self._visited and await self._waits(None):
+        if isinstance(url, str) and url in self._visited and await self._wait_for_visit(None):
             return {"action": "accept"}
         try:
             answer = await self._ask(method, params)
@@ -311,7 +311,7 @@ class InputRounds:
         pages = [each for each in found or () if isinstance(each, dict)]
         new = [each for each in pages if str(each.get("url")) not in self._visited]
         if pages and not new:
-            return await self._waits(str(pages[0].get("elicitationId")))
+            return await self._wait_for_visit(str(pages[0].get("elicitationId")))
         for page in new:
             try:
                 answer = await self._ask("elicitation/create", {**page, "mode": "url"})
@@ -326,7 +326,7 @@ class InputRounds:
         with self._users_time():
             return await self._connection.ask_user(method, params)
 
-    async def _waits(self, visit: str | None) -> bool:
+    async def _wait_for_visit(self, visit: str | None) -> bool:
         """Wait a moment for a page to be completed; return False if the user took too long."""
         if self._user_seconds >= _VISIT_SECONDS:
             return False
