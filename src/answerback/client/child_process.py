@@ -177,8 +177,8 @@ class ChildProcess(Transport):
         self,
         command: Sequence[str],
         env: Mapping[str, str],
-        cwd: str | None = None,
-        stderr: Callable[[str], object] | None = None,
+        cwd: str | None,
+        stderr: Callable[[str], object] | None,
     ) -> None:
         self._command = list(command)
         self._env = env

@@ -14,7 +14,7 @@ import msgspec
 
 from ..core.event_loop import spawn
 from ..core.json_value import JsonObject
-from ..core.limits import LARGE, MAX_BYTES, MAX_VALUES
+from ..core.limits import LARGE, MAX_BYTES
 from ..core.log import logger
 from ..core.peer import Log, Progress
 from ..core.stopped_clocks import RUNNING, StoppableClock, clocks_stopped
@@ -210,7 +210,7 @@ class ClientConnection:
         handlers: UserHandlers,
         on_change: Callable[[Change], None],
         label: str,
-        max_values: int = MAX_VALUES,
+        max_values: int,
     ) -> None:
         self.transport = transport
         self._label = label

@@ -14,7 +14,7 @@ import msgspec
 
 from ..core.event_loop import spawn
 from ..core.json_value import JsonObject
-from ..core.limits import LARGE, MANY_BLOCKS, MAX_VALUES, ReceivedLimits
+from ..core.limits import LARGE, MANY_BLOCKS, ReceivedLimits
 from ..core.log import logger
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, VERSIONS
@@ -55,13 +55,13 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The server's name in messages."""
     transports: tuple[Callable[[], Transport], ...]
     """Functions that make the transports, in the order in which to try them."""
-    handlers: UserHandlers = UserHandlers()
-    version: str | None = None
-    """The MCP version; by default the newest that the server speaks."""
-    connect_timeout: float = 30.0
+    handlers: UserHandlers
+    version: str | None
+    """The MCP version; None for the newest that the server speaks."""
+    connect_timeout: float
     client_info: Mapping[str, Any]
     """The name and version that the client tells the server."""
-    max_values: int = MAX_VALUES
+    max_values: int
     """How many JSON values a message from the server may have."""
 
 
@@ -178,7 +178,7 @@ async def _ask(
 class ClientSession:
     """Sends the requests of a RemoteServer; it owns the connection and the server's lists."""
 
-    def __init__(self, plan: SessionPlan, *, strict: bool = False) -> None:
+    def __init__(self, plan: SessionPlan, *, strict: bool) -> None:
         if plan.version is not None and plan.version not in VERSIONS:
             known = ", ".join(VERSIONS)
             raise ValueError(f"version={plan.version!r} should be one of {known}")
@@ -362,35 +362,11 @@ class ClientSession:
                 return await connection.result(asked)
             except (ConnectionLost, RpcError) as error:
                 reason = RpcError if isinstance(error, RpcError) else ConnectionLost
-                if reason in reasons or not await self._may_send_again(asked, error):
+                if reason in reasons or not await _may_send_again(self, asked, error):
                     raise
                 reasons.add(reason)
                 text = "%s: %s is sent again after %.200r"
                 _LOGGER.info(text, self.label, asked.method, str(error))
-
-    async def _may_send_again(self, asked: ClientRequest, error: ConnectionLost | RpcError) -> bool:
-        """Return whether a request may be resent after an error; reopen a lost connection.
-
-        After a lost connection: if the request did not run, or is safe to repeat. After
-        a header mismatch: if a newly fetched list of tools names the headers.
-        """
-        tool, deadline = asked.tool, asked.deadline
-        known = self.lists.known.get(tool)
-        if isinstance(error, RpcError):
-            if error.code != HEADER_MISMATCH or not tool or known is not None:
-                return False
-            return await self.lists.known_tool(tool, deadline) is not None
-        is_harmful = known is not None and not known.tool.is_safe_to_repeat
-        if self.is_closed or (error.may_have_run and is_harmful):
-            return False
-        try:
-            async with deadline.limit():
-                await self.open_shared()
-                if not error.may_have_run or not tool:
-                    return True
-                return await self.lists.is_safe_to_repeat(tool, deadline)
-        except (ConnectError, TimeoutError):
-            return False
 
     async def connected(self, deadline: Deadline) -> ClientConnection:
         """Return the open connection; raises NoAnswer."""
@@ -524,6 +500,33 @@ class ClientSession:
             self.lists.changed(change.kind)
         if self._plan.handlers.on_change is not None:
             self._plan.handlers.on_change(change)
+
+
+async def _may_send_again(
+    session: ClientSession, asked: ClientRequest, error: ConnectionLost | RpcError
+) -> bool:
+    """Return whether a request may be resent after an error; reopen a lost connection.
+
+    After a lost connection: if the request did not run, or is safe to repeat. After
+    a header mismatch: if a newly fetched list of tools names the headers.
+    """
+    tool, deadline = asked.tool, asked.deadline
+    known = session.lists.known.get(tool)
+    if isinstance(error, RpcError):
+        if error.code != HEADER_MISMATCH or not tool or known is not None:
+            return False
+        return await session.lists.known_tool(tool, deadline) is not None
+    is_harmful = known is not None and not known.tool.is_safe_to_repeat
+    if session.is_closed or (error.may_have_run and is_harmful):
+        return False
+    try:
+        async with deadline.limit():
+            await session.open_shared()
+            if not error.may_have_run or not tool:
+                return True
+            return await session.lists.is_safe_to_repeat(tool, deadline)
+    except (ConnectError, TimeoutError):
+        return False
 
 
 def _is_large(result: JsonObject, deadline: Deadline) -> bool:

@@ -134,11 +134,9 @@ class ClientAuth(Protocol):
 class HttpRequests:
     """Sends requests to one URL; redirects are followed only within the same origin."""
 
-    def __init__(
-        self, url: str, headers: Mapping[str, str] | None = None, auth: ClientAuth | None = None
-    ) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], auth: ClientAuth | None) -> None:
         self.url = url
-        self._headers = _in_lower_case(headers or {})
+        self._headers = _in_lower_case(headers)
         self._auth = auth
         self._client: HttpPool | None = None
         self._credentials: Mapping[str, str] = {}

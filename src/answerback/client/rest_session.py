@@ -15,7 +15,7 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from ..core.json_value import JsonObject
-from ..core.limits import DEFAULT_RECEIVED, LARGE, MAX_BLOCKS, MAX_LIST_BYTES, ReceivedLimits
+from ..core.limits import LARGE, MAX_BLOCKS, MAX_LIST_BYTES, ReceivedLimits
 from ..core.reply import Reply, failure
 from ..core.secrets import mask_url
 from ..core.versions import LATEST_STATEFUL
@@ -55,12 +55,7 @@ class RestSession:
     """Always false: a request needs no open connection."""
 
     def __init__(
-        self,
-        entry: ServerEntry,
-        auth: ClientAuth | None,
-        limits: ReceivedLimits = DEFAULT_RECEIVED,
-        *,
-        strict: bool = False,
+        self, entry: ServerEntry, auth: ClientAuth | None, limits: ReceivedLimits, *, strict: bool
     ) -> None:
         self.base = entry.url.rstrip("/")
         self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self.base})

@@ -9,7 +9,7 @@ import msgspec
 
 from ..core.content import Block
 from ..core.json_value import Json, JsonObject
-from ..core.limits import DEFAULT_RECEIVED, MAX_BLOCKS, ReceivedLimits
+from ..core.limits import MAX_BLOCKS, ReceivedLimits
 from ..core.log import logger
 from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
@@ -180,7 +180,7 @@ def failed_call(error: NoAnswer | RpcError, known: KnownTool | None) -> Reply[An
 class KnownTool:
     """A tool from the server's list, with what its calls need."""
 
-    def __init__(self, tool: RemoteTool, limits: ReceivedLimits = DEFAULT_RECEIVED) -> None:
+    def __init__(self, tool: RemoteTool, limits: ReceivedLimits) -> None:
         self.tool = tool
         self.needs_task = tool.needs_task
         self.paths = header_paths(tool.input_schema)
@@ -235,9 +235,7 @@ class KnownTool:
         return self._check
 
 
-def known_tools(
-    tools: list[RemoteTool], limits: ReceivedLimits = DEFAULT_RECEIVED
-) -> dict[str, KnownTool]:
+def known_tools(tools: list[RemoteTool], limits: ReceivedLimits) -> dict[str, KnownTool]:
     """Return the tools by name, without those that a client must not call."""
     found = {}
     for tool in tools:

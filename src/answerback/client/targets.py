@@ -345,7 +345,7 @@ def make_transports(
     auth: ClientAuth | None,
     *,
     inherit: bool,
-    stderr: Callable[[str], object] | None = None,
+    stderr: Callable[[str], object] | None,
 ) -> tuple[Callable[[], Transport], ...]:
     """Return functions that make the transports to a server, in the order in which to try them.
 

@@ -273,11 +273,10 @@ class InputRounds:
         answers = {key: await self._answer(each, questions) for key, each in questions.items()}
         if not questions:
             await asyncio.sleep(min(0.05 * 2**round, 0.25))
-        again = {name: value for name, value in params.items() if name != "requestState"}
+        last = ("requestState", "inputResponses")
+        again = {name: value for name, value in params.items() if name not in last}
         if answers:
             again["inputResponses"] = answers
-        else:
-            again.pop("inputResponses", None)
         if "requestState" in result:
             again["requestState"] = result["requestState"]
         return again
