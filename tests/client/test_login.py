@@ -29,10 +29,10 @@ from answerback.client.login import (
     RegisteredClient,
 )
 from answerback.client.login.discovery import (
-    AskedLogin,
+    BearerChallenge,
     IssuerMetadata,
     ResourceMetadata,
-    asked_login,
+    bearer_challenge,
     send,
 )
 from answerback.client.login.server_login import ChosenIssuer, log_in
@@ -714,19 +714,22 @@ def test_a_server_on_the_internet_cannot_open_a_page_of_a_nearer_network_in_the_
 @pytest.mark.parametrize(
     ("header", "expected"),
     [
-        ('Bearer scope="a b", error=x', AskedLogin(error="x", scopes=("a", "b"))),
-        ('bearer  resource_metadata="https://a/b,c"', AskedLogin(metadata_url="https://a/b,c")),
-        ('Basic realm="x", Bearer scope="a"', AskedLogin(scopes=("a",))),
-        ('DPoP algs="ES256", Bearer error="e\\"x"', AskedLogin(error='e"x')),
-        ("Negotiate abc==, Bearer scope=a", AskedLogin(scopes=("a",))),
-        ('Bearer realm="Bearer scope=\\"no\\""', AskedLogin()),
-        ("Bearer", AskedLogin()),
-        ("", AskedLogin()),
-        ('Bearer scope="never ends', AskedLogin()),
+        ('Bearer scope="a b", error=x', BearerChallenge(error="x", scopes=("a", "b"))),
+        (
+            'bearer  resource_metadata="https://a/b,c"',
+            BearerChallenge(metadata_url="https://a/b,c"),
+        ),
+        ('Basic realm="x", Bearer scope="a"', BearerChallenge(scopes=("a",))),
+        ('DPoP algs="ES256", Bearer error="e\\"x"', BearerChallenge(error='e"x')),
+        ("Negotiate abc==, Bearer scope=a", BearerChallenge(scopes=("a",))),
+        ('Bearer realm="Bearer scope=\\"no\\""', BearerChallenge()),
+        ("Bearer", BearerChallenge()),
+        ("", BearerChallenge()),
+        ('Bearer scope="never ends', BearerChallenge()),
     ],
 )
-def test_challenges_are_read(header: str, expected: AskedLogin) -> None:
-    assert asked_login(header) == expected
+def test_challenges_are_read(header: str, expected: BearerChallenge) -> None:
+    assert bearer_challenge(header) == expected
 
 
 def run_command(

@@ -10,7 +10,7 @@ import msgspec
 
 from ..client.connecting import connect
 from ..client.results import RemotePrompt, RemoteTool
-from ..client.targets import BadTarget, ServerEntry, Surroundings, read_target
+from ..client.targets import BadTarget, HostContext, ServerEntry, read_target
 from ..client.user_handlers import ElicitationRequest
 from ..contract import STANDARD
 from ..core.author_errors import did_you_mean, similar_names
@@ -291,7 +291,7 @@ def _pair(option: str, text: str, separator: str) -> tuple[str, str]:
 def _filled(option: str, text: str) -> str:
     """Replace `${NAME}` by the environment's variable, as in a host's file."""
     try:
-        filled: str = Surroundings.of({}, None).filled(text)
+        filled: str = HostContext.of({}, None).filled(text)
     except LookupError as exc:
         raise WrongOption(f"{option} {exc.args[0]}") from None
     return filled

@@ -15,7 +15,6 @@ from .user_handlers import OnProgress
 
 if TYPE_CHECKING:
     from ..resilience import Breaker, Limit, Retry
-    from ..resilience.policy import Policy
 
 T = TypeVar("T")
 _LOGGER = logger("answerback.client")
@@ -80,16 +79,6 @@ class ClientOptions(msgspec.Struct, frozen=True):
         """Return a request's parameters, with the user's `_meta` if there is one."""
         return {**params, "_meta": dict(self.meta)} if self.meta else params
 
-    def policy(self, *, may_repeat: bool) -> Policy:
-        from ..resilience.policy import Policy
-
-        return Policy(
-            limits=_as_tuple(self.limit),
-            breaker=self.breaker,
-            retry=self.retry,
-            may_repeat=may_repeat,
-        )
-
 
 def _as_tuple(given: T | tuple[T, ...] | list[T] | None) -> tuple[T, ...]:
     if isinstance(given, list | tuple):
@@ -119,26 +108,30 @@ async def under_policy(
 ) -> T:
     """Make attempts as the options say; each gets its deadline.
 
-    *first* is that of the first attempt, if it runs already.
-
-    Raises a breaker's or limit's refusal, or the last attempt's exception.
+    *first* is the first attempt's deadline, if its time already runs. Raises a breaker's or
+    limit's refusal, or the last attempt's exception.
     """
     if not options.has_policy:
         return await attempt(first or Deadline(options.timeout))
-    from ..resilience.policy import PolicyRun, run_async
+    from ..resilience.policy import Policy, PolicyRun, run_async
 
-    begun = [] if first is None else [first]
     attempts = 0
 
     async def once(left: float | None) -> T:
-        nonlocal attempts
+        nonlocal attempts, first
         attempts += 1
         if attempts > 1:
             _LOGGER.info("%s: attempt %d, as retry= says", options.label, attempts)
-        deadline = begun.pop() if begun else Deadline(options.timeout)
+        deadline, first = first or Deadline(options.timeout), None
         return await attempt(deadline.sooner(left))
 
-    found: T = await run_async(PolicyRun(options.policy(may_repeat=may_repeat)), once)
+    policy = Policy(
+        limits=_as_tuple(options.limit),
+        breaker=options.breaker,
+        retry=options.retry,
+        may_repeat=may_repeat,
+    )
+    found: T = await run_async(PolicyRun(policy), once)
     return found
 
 

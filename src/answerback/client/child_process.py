@@ -17,6 +17,8 @@ from ..core.signing import SECRET
 from .faults import ConnectError, ConnectionLost
 from .frames import Lost, Outgoing, Receiver, Transport
 
+_LOGGER = logger("answerback.client")
+
 # The variables that every child gets; the first two lists are those of the official SDK.
 _POSIX = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 _WINDOWS = (
@@ -63,7 +65,6 @@ def windows_program(name: str, env: Mapping[str, str]) -> str:
     return name
 
 
-_LOGGER = logger("answerback.client")
 _MAX_LINE = 64 * 1024
 """Bytes after which a line without an end is cut."""
 
@@ -94,7 +95,15 @@ def line_writer(given: StderrOption, server: str) -> Callable[[str], object]:
     def write(line: str) -> None:
         text = prefix + line
         if isinstance(given, TextStream):
-            given.write(f"{_printable(text) if given.isatty() else text}\n")
+            if given.isatty():
+                # A terminal would obey control characters.
+                text = "".join(
+                    each
+                    if each.isprintable() or each == "\t"
+                    else each.encode("unicode_escape").decode()
+                    for each in text
+                )
+            given.write(f"{text}\n")
             given.flush()
         elif callable(given):
             given(text)
@@ -105,14 +114,6 @@ def line_writer(given: StderrOption, server: str) -> Callable[[str], object]:
                 opened.write(f"{text}\n")
 
     return write
-
-
-def _printable(text: str) -> str:
-    """Escape the control characters, which a terminal would obey."""
-    return "".join(
-        each if each.isprintable() or each == "\t" else each.encode("unicode_escape").decode()
-        for each in text
-    )
 
 
 class StderrLines:
@@ -133,9 +134,9 @@ class StderrLines:
 
     def end(self) -> None:
         """Give the last line, if it has no end."""
-        rest, self._rest = self._rest, b""
-        if rest:
-            self._give(rest)
+        if self._rest:
+            self._give(self._rest)
+            self._rest = b""
 
     def _give(self, line: bytes) -> None:
         if self._write is None:
@@ -153,7 +154,7 @@ _LOST_GRACE = 0.1
 _TERM_GRACE = 1.0
 _READ_BYTES = 64 * 1024
 """The maximum size of one read, and of a pipe on Linux, in bytes."""
-_LAST_WORDS = 4000
+_MAX_STDERR = 4000
 """Bytes of stderr that are kept for the log and an error's details."""
 _MAX_IGNORED = 4 * 1024 * 1024
 """Bytes that are read from a child and discarded after the end of the connection."""
@@ -176,8 +177,8 @@ class ChildProcess(Transport):
         self,
         command: Sequence[str],
         env: Mapping[str, str],
-        cwd: str | None = None,
-        stderr: Callable[[str], object] | None = None,
+        cwd: str | None,
+        stderr: Callable[[str], object] | None,
     ) -> None:
         self._command = list(command)
         self._env = env
@@ -303,7 +304,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
-            self._stderr = (self._stderr + data)[-_LAST_WORDS:]
+            self._stderr = (self._stderr + data)[-_MAX_STDERR:]
             if self._lines is not None:
                 self._lines.take(data)
         else:
@@ -344,12 +345,11 @@ class _Child(asyncio.SubprocessProtocol):
             if self._searched > MAX_BYTES or self._skipped:
                 # A line that is too large is discarded except its edges: one of them has the
                 # message's id.
-                before = len(self._buffer)
-                del self._buffer[_EDGE:-_EDGE]
-                self._searched = len(self._buffer)
-                self._skipped += before - self._searched
+                del buffer[_EDGE:-_EDGE]
+                self._skipped += self._searched - len(buffer)
+                self._searched = len(buffer)
                 if self._skipped > _MAX_SKIPPED:
-                    self._buffer.clear()
+                    buffer.clear()
                     self._lose(self.loss("the server sent a message that is too large"))
 
     async def _take_large(self, line: bytes) -> None:
@@ -368,18 +368,16 @@ class _Child(asyncio.SubprocessProtocol):
         elif fd == 2 and self._lines is not None:
             self._lines.end()
         if fd in (0, 1) and self._report is None and not self.is_lost:
-            self._report = asyncio.get_running_loop().create_task(self._tell_loss())
+            self._report = asyncio.get_running_loop().create_task(self._report_loss())
 
     def process_exited(self) -> None:
         # At once, because later the group's number may belong to other processes.
         self._watch.close()
         self._exited.set()
 
-    async def _tell_loss(self) -> None:
+    async def _report_loss(self) -> None:
         """Wait a moment for the exit status and the last lines of stderr, then report."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_EXIT_SECONDS):
-                await self._exited.wait()
+        await self._exits_within(_EXIT_SECONDS)
         self._lose(self.loss())
 
     def _lose(self, error: ConnectionLost) -> None:
@@ -391,7 +389,15 @@ class _Child(asyncio.SubprocessProtocol):
         """Return the error for the child's end, with its stderr in the details, not the message."""
         words = self._stderr.decode(errors="replace").strip()
         details = {"stderr": words} if words else {}
-        text = text or _ending(self._process.get_returncode())
+        if not text:
+            status = self._process.get_returncode()
+            if status is None:
+                text = "the server process closed its stdin or stdout"
+            elif status < 0:
+                name = next((each.name for each in signal.Signals if each == -status), -status)
+                text = f"the server process was ended by signal {name}"
+            else:
+                text = f"the server process ended with exit status {status}"
         return ConnectionLost(text, may_have_run=may_have_run, details=details)
 
     async def close(self) -> None:
@@ -464,7 +470,7 @@ class _ChildWatch:
         if self._group is None:
             return
         if os.name == "nt":
-            # A `.cmd` file runs in a shell, whose end alone would leave the server running.
+            # A `.cmd` file runs in a shell, and ending only that would leave the server running.
             command = ["taskkill", "/T", "/F", "/PID", str(self._group)]
             subprocess.run(command, capture_output=True, check=False)
             return
@@ -495,12 +501,3 @@ class _Stdout(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         # The protocol of the event loop counts the pipes that are still open.
         self._given.connection_lost(exc)
-
-
-def _ending(status: int | None) -> str:
-    if status is None:
-        return "the server process closed its stdin or stdout"
-    if status < 0:
-        name = next((each.name for each in signal.Signals if each == -status), -status)
-        return f"the server process was ended by signal {name}"
-    return f"the server process ended with exit status {status}"

@@ -1,6 +1,6 @@
 """ClientConnection: requests and their responses over one transport, from opening to closing.
 
-A request has a `Deadline`; `may_send_again` decides which are resent after a lost connection.
+Each request has a `Deadline`. `ServerMessages` answers the server's own requests.
 """
 
 from __future__ import annotations
@@ -8,19 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from ..core.event_loop import spawn
-from ..core.json_value import Json, JsonObject
-from ..core.limits import LARGE, MAX_BYTES, MAX_VALUES
+from ..core.json_value import JsonObject
+from ..core.limits import LARGE, MAX_BYTES
 from ..core.log import logger
 from ..core.peer import Log, Progress
 from ..core.stopped_clocks import RUNNING, PausableClock, clocks_paused
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (
-    HEADER_MISMATCH,
     URL_ELICITATION_REQUIRED,
     Id,
     RpcError,
@@ -34,7 +33,6 @@ from .faults import (
     INVALID_RESPONSE,
     TIMED_OUT,
     TOO_LARGE,
-    ConnectError,
     ConnectionLost,
     NoAnswer,
     SessionLost,
@@ -54,126 +52,10 @@ from .frames import (
 )
 from .user_handlers import InputRounds, OnProgress, UserHandlers
 
-if TYPE_CHECKING:
-    from .client_session import ClientSession
-
-
 _LOGGER = logger("answerback.client")
-_CHANGES: dict[str, Literal["tools", "resources", "prompts", "resource"]] = {
-    "notifications/tools/list_changed": "tools",
-    "notifications/resources/list_changed": "resources",
-    "notifications/prompts/list_changed": "prompts",
-    "notifications/resources/updated": "resource",
-}
-_MAX_ANSWERING = 100
-"""How many of the server's requests are answered at a time; further ones are dropped."""
-
-
-class PageVisits:
-    """The pages that the user was sent to, by the server's ids."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[Any, asyncio.Event] = {}
-
-    async def wait(self, id: str, seconds: float) -> None:
-        """Wait until the server says that a page was visited, but at most *seconds*."""
-        completed = self._waiting.setdefault(id, asyncio.Event())
-        try:
-            async with asyncio.timeout(seconds):
-                await completed.wait()
-        except TimeoutError:
-            pass  # A server need not say so; it is asked again.
-        finally:
-            self._waiting.pop(id, None)
-
-    def complete(self, id: Json) -> None:
-        """End the wait for a visited page."""
-        if isinstance(id, str) and id in self._waiting:
-            self._waiting[id].set()
-
-
-class ServerMessages:
-    """Answers the server's requests, and gives notifications to the user's handlers."""
-
-    def __init__(
-        self,
-        connection: ClientConnection,
-        handlers: UserHandlers,
-        on_change: Callable[[Change], None],
-    ) -> None:
-        self.visits = PageVisits()
-        self._connection = connection
-        self._handlers = handlers
-        self._on_change = on_change
-        self._answering: dict[Id, asyncio.Task[None]] = {}
-        self._has_dropped = False
-
-    def receive(self, message: Incoming) -> None:
-        method, id = message.method, message.id
-        assert method is not None
-        if id is None:
-            try:
-                params = msgspec.json.decode(message.params, type=dict[str, Any])
-                self._notified(method, params)
-            except Exception:
-                _LOGGER.exception("a notification could not be handled")
-        elif len(self._answering) < _MAX_ANSWERING and id not in self._answering:
-            self._answering[id] = self._connection.spawn(self._answer(id, method, message.params))
-        elif not self._has_dropped:
-            self._has_dropped = True
-            text = "the server sends more than %d requests at a time, or two with one id; %s"
-            _LOGGER.warning(text, _MAX_ANSWERING, "the others are dropped")
-
-    async def _answer(self, id: Id, method: str, params: msgspec.Raw) -> None:
-        try:
-            await self._connection.send(await self._answer_frame(id, method, params))
-        except NoAnswer as exc:
-            _LOGGER.warning("an answer to %s was not sent: %s", method, exc)
-        finally:
-            self._answering.pop(id, None)
-
-    async def _answer_frame(self, id: Id, method: str, params: msgspec.Raw) -> bytes:
-        """Return the user's handler's answer to a server's request, or an error."""
-        try:
-            found = msgspec.json.decode(params, type=dict[str, Any])
-        except (ValueError, RecursionError) as exc:
-            return error_frame(id, RpcError(-32602, f"Invalid params: {exc}"))
-        try:
-            answer = await self._connection.ask_user(method, found)
-            return result_frame(id, msgspec.json.encode(answer))
-        except RpcError as error:
-            return error_frame(id, error)
-        except (TypeError, ValueError) as exc:
-            text = f"the answer of the handler is not JSON: {exc}"
-            return error_frame(id, RpcError(-32603, text))
-        except Exception as exc:
-            # The server must not wait for an answer that never arrives.
-            _LOGGER.exception("the server's request %s could not be answered", method)
-            return error_frame(id, RpcError(-32603, f"the client failed: {type(exc).__name__}"))
-
-    def _notified(self, method: str, params: JsonObject) -> None:
-        if method == "notifications/progress":
-            progress = self._connection.progress_of(params.get("progressToken", ""))
-            if progress is not None:
-                progress(Progress(params["progress"], params.get("total"), params.get("message")))
-        elif method == "notifications/message" and self._handlers.on_log is not None:
-            level = params.get("level", "info")
-            self._handlers.on_log(Log(level, params.get("data"), params.get("logger")))
-        elif method == "notifications/cancelled":
-            task = self._answering.get(params.get("requestId", ""))
-            if task is not None:
-                task.cancel()
-        elif method == "notifications/elicitation/complete":
-            self.visits.complete(params.get("elicitationId"))
-        elif method in _CHANGES:
-            kind = _CHANGES[method]
-            self._on_change(Change(kind, params.get("uri") if kind == "resource" else None))
-        if self._handlers.on_notification is not None:
-            self._handlers.on_notification(method, params)
-
-
 T = TypeVar("T")
 _NEVER = float("inf")
+_decoder = msgspec.json.Decoder(dict[str, Any])
 _LOGGED = 20
 """How many unreadable lines of one connection are logged."""
 _IDLE_SECONDS = 0.05
@@ -209,7 +91,7 @@ class Deadline:
         return Deadline(seconds)
 
     async def on_thread(self, work: Callable[[], T]) -> T:
-        """Run *work* on a thread while the clock goes on; raises NoAnswer when the time is up.
+        """Run *work* on a thread while the clock runs; raises NoAnswer when the time is up.
 
         The thread then works on; the limits of what a server sends bound it too.
         """
@@ -328,7 +210,7 @@ class ClientConnection:
         handlers: UserHandlers,
         on_change: Callable[[Change], None],
         label: str,
-        max_values: int = MAX_VALUES,
+        max_values: int,
     ) -> None:
         self.transport = transport
         self._label = label
@@ -499,7 +381,7 @@ class ClientConnection:
             self._timer.check()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run *work* beside the requests; closing the connection ends it."""
+        """Run *work* in the background; closing the connection ends it."""
         return spawn(work, self._tasks)
 
     async def close(self) -> None:
@@ -546,9 +428,6 @@ class ClientConnection:
                 waiting.answer.set_exception(error)
 
 
-_decoder = msgspec.json.Decoder(dict[str, Any])
-
-
 def _decoded(raw: msgspec.Raw, method: str) -> JsonObject:
     try:
         return _decoder.decode(raw)
@@ -557,28 +436,105 @@ def _decoded(raw: msgspec.Raw, method: str) -> JsonObject:
         raise NoAnswer(text, code=INVALID_RESPONSE) from None
 
 
-async def may_send_again(
-    session: ClientSession, asked: ClientRequest, error: ConnectionLost | RpcError
-) -> bool:
-    """Return whether a request may be resent after an error; reopen a lost connection.
+_CHANGES: dict[str, Literal["tools", "resources", "prompts", "resource"]] = {
+    "notifications/tools/list_changed": "tools",
+    "notifications/resources/list_changed": "resources",
+    "notifications/prompts/list_changed": "prompts",
+    "notifications/resources/updated": "resource",
+}
+_MAX_ANSWERING = 100
+"""How many of the server's requests are answered at a time; further ones are dropped."""
 
-    After a lost connection: if the request did not run, or is safe to repeat. After
-    a header mismatch: if a newly fetched list of tools names the headers.
-    """
-    tool, deadline, lists = asked.tool, asked.deadline, session.lists
-    known = lists.known.get(tool)
-    if isinstance(error, RpcError):
-        if error.code != HEADER_MISMATCH or not tool or known is not None:
-            return False
-        return await lists.known_tool(tool, deadline) is not None
-    is_harmful = known is not None and not known.tool.is_safe_to_repeat
-    if session.is_closed or (error.may_have_run and is_harmful):
-        return False
-    try:
-        async with deadline.limit():
-            await session.open_shared()
-            if not error.may_have_run or not tool:
-                return True
-            return await lists.is_safe_to_repeat(tool, deadline)
-    except (ConnectError, TimeoutError):
-        return False
+
+class ServerMessages:
+    """Answers the server's requests, and gives notifications to the user's handlers."""
+
+    def __init__(
+        self,
+        connection: ClientConnection,
+        handlers: UserHandlers,
+        on_change: Callable[[Change], None],
+    ) -> None:
+        self._connection = connection
+        self._handlers = handlers
+        self._on_change = on_change
+        self._visits: dict[str, asyncio.Event] = {}
+        """The pages that the user was sent to, by the server's ids."""
+        self._answering: dict[Id, asyncio.Task[None]] = {}
+        self._has_dropped = False
+
+    def receive(self, message: Incoming) -> None:
+        method, id = message.method, message.id
+        assert method is not None
+        if id is None:
+            try:
+                params = msgspec.json.decode(message.params, type=dict[str, Any])
+                self._notified(method, params)
+            except Exception:
+                _LOGGER.exception("a notification could not be handled")
+        elif len(self._answering) < _MAX_ANSWERING and id not in self._answering:
+            self._answering[id] = self._connection.spawn(self._answer(id, method, message.params))
+        elif not self._has_dropped:
+            self._has_dropped = True
+            text = "the server sends more than %d requests at a time, or two with one id; %s"
+            _LOGGER.warning(text, _MAX_ANSWERING, "the others are dropped")
+
+    async def _answer(self, id: Id, method: str, params: msgspec.Raw) -> None:
+        try:
+            await self._connection.send(await self._answer_frame(id, method, params))
+        except NoAnswer as exc:
+            _LOGGER.warning("an answer to %s was not sent: %s", method, exc)
+        finally:
+            self._answering.pop(id, None)
+
+    async def _answer_frame(self, id: Id, method: str, params: msgspec.Raw) -> bytes:
+        """Return the user's handler's answer to a server's request, or an error."""
+        try:
+            found = msgspec.json.decode(params, type=dict[str, Any])
+        except (ValueError, RecursionError) as exc:
+            return error_frame(id, RpcError(-32602, f"Invalid params: {exc}"))
+        try:
+            answer = await self._connection.ask_user(method, found)
+            return result_frame(id, msgspec.json.encode(answer))
+        except RpcError as error:
+            return error_frame(id, error)
+        except (TypeError, ValueError) as exc:
+            text = f"the answer of the handler is not JSON: {exc}"
+            return error_frame(id, RpcError(-32603, text))
+        except Exception as exc:
+            # The server must not wait for an answer that never arrives.
+            _LOGGER.exception("the server's request %s could not be answered", method)
+            return error_frame(id, RpcError(-32603, f"the client failed: {type(exc).__name__}"))
+
+    def _notified(self, method: str, params: JsonObject) -> None:
+        if method == "notifications/progress":
+            progress = self._connection.progress_of(params.get("progressToken", ""))
+            if progress is not None:
+                progress(Progress(params["progress"], params.get("total"), params.get("message")))
+        elif method == "notifications/message" and self._handlers.on_log is not None:
+            level = params.get("level", "info")
+            self._handlers.on_log(Log(level, params.get("data"), params.get("logger")))
+        elif method == "notifications/cancelled":
+            task = self._answering.get(params.get("requestId", ""))
+            if task is not None:
+                task.cancel()
+        elif method == "notifications/elicitation/complete":
+            page = params.get("elicitationId")
+            if isinstance(page, str) and page in self._visits:
+                self._visits[page].set()
+        elif method in _CHANGES:
+            kind = _CHANGES[method]
+            self._on_change(Change(kind, params.get("uri") if kind == "resource" else None))
+        if self._handlers.on_notification is not None:
+            self._handlers.on_notification(method, params)
+
+    async def page_visited(self, id: str, seconds: float) -> None:
+        """Wait until the server says that a page was visited, but at most *seconds*."""
+        visited = self._visits.setdefault(id, asyncio.Event())
+        try:
+            async with asyncio.timeout(seconds):
+                await visited.wait()
+        except TimeoutError:
+            pass  # A server need not say so; it is asked again.
+        finally:
+            self._visits.pop(id, None)

@@ -1,6 +1,6 @@
 """ClientSession: the requests to one server, over a connection that is reopened when lost.
 
-A lost connection is opened again by the next request; `may_send_again` decides what is resent.
+The next request reopens a lost connection; `_may_send_again` decides what is resent.
 """
 
 from __future__ import annotations
@@ -13,22 +13,16 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..core.event_loop import spawn
-from ..core.json_value import Json, JsonObject
-from ..core.limits import LARGE, MANY_BLOCKS, MAX_VALUES, ReceivedLimits
+from ..core.json_value import JsonObject
+from ..core.limits import LARGE, MANY_BLOCKS, ReceivedLimits
 from ..core.log import logger
 from ..core.reply import Reply
 from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, VERSIONS
-from ..protocol.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
+from ..protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
 from ..reading.read_reply import Hints, read_with
 from ..registry.declarations import Change
 from .call_options import ClientOptions, reply_under_policy, under_policy
-from .client_connection import (
-    ClientConnection,
-    ClientRequest,
-    Deadline,
-    ProbeDeadline,
-    may_send_again,
-)
+from .client_connection import ClientConnection, ClientRequest, Deadline, ProbeDeadline
 from .faults import (
     INVALID_RESPONSE,
     TIMED_OUT,
@@ -41,16 +35,9 @@ from .faults import (
     raised_error,
 )
 from .frames import ServerFacts, StatefulEra, StatelessEra, Transport, param_headers
-from .remote_server import (
-    StartedTask,
-    create_task,
-    has_tasks,
-    needs_task,
-    started_task,
-    task_result,
-)
+from .remote_server import StartedTask, create_task, has_tasks, needs_task, task_result
 from .results import RemoteTool, failed_call, resource_reply
-from .server_lists import ClientSubscriptions, KeptLists
+from .server_lists import ClientSubscriptions, ServerLists
 from .user_handlers import UserHandlers
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -68,13 +55,13 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The server's name in messages."""
     transports: tuple[Callable[[], Transport], ...]
     """Functions that make the transports, in the order in which to try them."""
-    handlers: UserHandlers = UserHandlers()
-    version: str | None = None
-    """The MCP version; by default the newest that the server speaks."""
-    connect_timeout: float = 30.0
+    handlers: UserHandlers
+    version: str | None
+    """The MCP version; None for the newest that the server speaks."""
+    connect_timeout: float
     client_info: Mapping[str, Any]
     """The name and version that the client tells the server."""
-    max_values: int = MAX_VALUES
+    max_values: int
     """How many JSON values a message from the server may have."""
 
 
@@ -121,12 +108,19 @@ async def _discover(
     connection: ClientConnection, plan: SessionPlan, *, must: bool
 ) -> ServerFacts | None:
     """Ask a stateless server about itself; return None for a stateful server."""
-    handlers = plan.handlers
+    handlers, seconds = plan.handlers, None if must else _PROBE_SECONDS
     connection.era = StatelessEra(handlers.capabilities, plan.client_info, handlers.log_level)
     try:
-        result = await _discover_twice(connection, None if must else _PROBE_SECONDS)
+        try:
+            result = await _ask(connection, "server/discover", {}, seconds)
+        except RpcError as error:
+            # Some servers refuse the version at first, although they name it as supported.
+            if V2026_07_28.name not in (_supported_versions(error) or ()):
+                raise
+            result = await _ask(connection, "server/discover", {}, seconds)
     except RpcError as error:
-        if must or (error.code == UNSUPPORTED_VERSION and not _names_stateful(error.data)):
+        supported = _supported_versions(error)
+        if must or (supported is not None and not any(each in STATEFUL for each in supported)):
             raise
         return None
     except NoAnswer as exc:
@@ -142,15 +136,11 @@ async def _discover(
     return ServerFacts.of(result, V2026_07_28)
 
 
-async def _discover_twice(connection: ClientConnection, seconds: float | None) -> JsonObject:
-    """Ask, and ask again if the server refuses a version that it names as supported."""
-    try:
-        return await _ask(connection, "server/discover", {}, seconds)
-    except RpcError as error:
-        supported = error.data.get("supported") if isinstance(error.data, dict) else None
-        if error.code != UNSUPPORTED_VERSION or V2026_07_28.name not in (supported or ()):
-            raise
-    return await _ask(connection, "server/discover", {}, seconds)
+def _supported_versions(error: RpcError) -> list[Any] | None:
+    """Return the versions that a refusal of the client's version names; None if it names none."""
+    found = error.data.get("supported") if isinstance(error.data, dict) else None
+    is_refusal = error.code == UNSUPPORTED_VERSION
+    return found if is_refusal and isinstance(found, list) else None
 
 
 async def _initialize(connection: ClientConnection, plan: SessionPlan) -> ServerFacts:
@@ -185,22 +175,16 @@ async def _ask(
     return await connection.request(ClientRequest(method, params, ProbeDeadline(seconds)))
 
 
-def _names_stateful(data: Json) -> bool:
-    """Return whether the server names a stateful version, or none at all."""
-    supported = data.get("supported") if isinstance(data, dict) else None
-    return not isinstance(supported, list) or any(each in STATEFUL for each in supported)
-
-
 class ClientSession:
     """Sends the requests of a RemoteServer; it owns the connection and the server's lists."""
 
-    def __init__(self, plan: SessionPlan, *, strict: bool = False) -> None:
+    def __init__(self, plan: SessionPlan, *, strict: bool) -> None:
         if plan.version is not None and plan.version not in VERSIONS:
             known = ", ".join(VERSIONS)
             raise ValueError(f"version={plan.version!r} should be one of {known}")
         self.info = ServerFacts(version=LATEST_STATEFUL)
         self.connection: ClientConnection | None = None
-        self.lists = KeptLists(self)
+        self.lists = ServerLists(self)
         self.limits = ReceivedLimits(values=plan.max_values)
         self.label = plan.label
         self._plan = plan
@@ -228,8 +212,8 @@ class ClientSession:
         if options.retry is not None:
             is_safe = await self.lists.is_safe_to_repeat(name, deadline)
 
-        async def once(own: Deadline) -> Reply[Any]:
-            return await self._call_once(name, given, options, own)
+        async def once(limit: Deadline) -> Reply[Any]:
+            return await self._call_once(name, given, options, limit)
 
         # The list of tools was asked for within the time of the first attempt.
         return await reply_under_policy(options, once, may_repeat=is_safe, first=deadline)
@@ -244,7 +228,7 @@ class ClientSession:
                 result = await task_result(self, result, asked)
         except (NoAnswer, RpcError) as error:
             failed = failed_call(error, self.lists.known.get(name))
-            return self.lists.judged(name, failed) if isinstance(error, RpcError) else failed
+            return self.lists.marked(name, failed) if isinstance(error, RpcError) else failed
         known = self.lists.known.get(name)
         # A result has fewer blocks than bytes.
         if known is None or (deadline.received > MANY_BLOCKS and _is_large(result, deadline)):
@@ -280,7 +264,11 @@ class ClientSession:
     async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
         """Call a tool as a task; raises ToolError."""
         asked = _call_request(name, given, options, Deadline(options.timeout))
-        return await started_task(self, asked, options)
+        try:
+            result = await create_task(self, asked)
+        except (NoAnswer, RpcError) as error:
+            raise raised_error(error) from None
+        return StartedTask(self, options, name, result)
 
     async def reply_of(self, name: str, result: JsonObject, deadline: Deadline) -> Reply[Any]:
         """Read a tool's result; fetch its output schema if it is not known."""
@@ -290,7 +278,7 @@ class ClientSession:
 
         def read_it() -> Reply[Any]:
             if known is None:
-                return self.lists.judged(name, read_with(result, Hints(limits=self.limits)))
+                return self.lists.marked(name, read_with(result, Hints(limits=self.limits)))
             return known.reply(result, strict=self._strict)
 
         if not _is_large(result, deadline):
@@ -360,7 +348,7 @@ class ClientSession:
     async def request(self, asked: ClientRequest) -> JsonObject:
         """Return the result; raises RpcError or NoAnswer.
 
-        A request is resent at most once for each of the reasons in `may_send_again`.
+        A request is resent at most once for each of the reasons in `_may_send_again`.
         """
         reasons: set[type] = set()
         while True:
@@ -374,11 +362,11 @@ class ClientSession:
                 return await connection.result(asked)
             except (ConnectionLost, RpcError) as error:
                 reason = RpcError if isinstance(error, RpcError) else ConnectionLost
-                if reason in reasons or not await may_send_again(self, asked, error):
+                if reason in reasons or not await _may_send_again(self, asked, error):
                     raise
                 reasons.add(reason)
                 text = "%s: %s is sent again after %.200r"
-                _LOGGER.info(text, self._plan.label, asked.method, str(error))
+                _LOGGER.info(text, self.label, asked.method, str(error))
 
     async def connected(self, deadline: Deadline) -> ClientConnection:
         """Return the open connection; raises NoAnswer."""
@@ -388,7 +376,7 @@ class ClientSession:
         except ConnectError as exc:
             raise NoAnswer(str(exc), may_have_run=False, details=exc.details) from None
         except TimeoutError:
-            text = f"{self._plan.label} could not be reached in time"
+            text = f"{self.label} could not be reached in time"
             raise NoAnswer(text, code=TIMED_OUT, may_have_run=False) from None
 
     @property
@@ -398,7 +386,7 @@ class ClientSession:
     async def open_shared(self) -> ClientConnection:
         """Open in the background, and wait for it; raises ConnectError.
 
-        Callers share one attempt, which goes on if a caller stops waiting for it.
+        Callers share one attempt, which continues if a caller stops waiting for it.
         """
         if self._attempt is None or self._attempt.done():
             self._attempt = spawn(self.open(), self._tasks)
@@ -410,7 +398,7 @@ class ClientSession:
         async with self._opening:
             connection = self.connection
             if self.is_closed:
-                raise _was_closed(self._plan.label)
+                raise _was_closed(self.label)
             if connection is not None and connection.lost is None:
                 return connection
             await self._drop()
@@ -420,18 +408,18 @@ class ClientSession:
                     return await self._open_any()
             except TimeoutError:
                 await self._drop()
-                text = f"{self._plan.label} did not answer within {seconds:g} seconds"
+                text = f"{self.label} did not answer within {seconds:g} seconds"
                 raise ConnectError(text) from None
             except BaseException:
                 await self._drop()
                 if self.is_closed:
                     # Closing cancels a shared attempt, but not the callers that wait for it.
-                    raise _was_closed(self._plan.label) from None
+                    raise _was_closed(self.label) from None
                 raise
 
     async def _open_any(self) -> ClientConnection:
         """Try the transports in order, and keep the first that works."""
-        label = self._plan.label
+        label = self.label
         makers = self._plan.transports if self.make_transport is None else (self.make_transport,)
         for make in makers:
             try:
@@ -464,7 +452,7 @@ class ClientSession:
         facts, again = self.info, "" if self.make_transport is None else " again"
         itself = f"{facts.name} {facts.info.get('version', '')}".strip()
         _LOGGER.info(
-            "connected%s to %s: %.200r, MCP %s", again, self._plan.label, itself, facts.version.name
+            "connected%s to %s: %.200r, MCP %s", again, self.label, itself, facts.version.name
         )
         return connection
 
@@ -477,7 +465,7 @@ class ClientSession:
             await asyncio.wait(list(self._tasks))
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Run *work* beside the requests, until the session is closed."""
+        """Run *work* in the background, until the session is closed."""
         spawn(work, self._tasks)
 
     async def _drop(self) -> None:
@@ -500,8 +488,8 @@ class ClientSession:
             # Without a session, the client receives no changes until the next request.
             self.spawn(self._reopen())
         elif isinstance(reason, NoAnswer):
-            _LOGGER.info("lost the connection to %s: %s", self._plan.label, reason)
-            _log_stderr(self._plan.label, reason)
+            _LOGGER.info("lost the connection to %s: %s", self.label, reason)
+            _log_stderr(self.label, reason)
 
     async def _reopen(self) -> None:
         with suppress(ConnectError):  # The next request tries again.
@@ -512,6 +500,33 @@ class ClientSession:
             self.lists.changed(change.kind)
         if self._plan.handlers.on_change is not None:
             self._plan.handlers.on_change(change)
+
+
+async def _may_send_again(
+    session: ClientSession, asked: ClientRequest, error: ConnectionLost | RpcError
+) -> bool:
+    """Return whether a request may be resent after an error; reopen a lost connection.
+
+    After a lost connection: if the request did not run, or is safe to repeat. After
+    a header mismatch: if a newly fetched list of tools names the headers.
+    """
+    tool, deadline = asked.tool, asked.deadline
+    known = session.lists.known.get(tool)
+    if isinstance(error, RpcError):
+        if error.code != HEADER_MISMATCH or not tool or known is not None:
+            return False
+        return await session.lists.known_tool(tool, deadline) is not None
+    is_harmful = known is not None and not known.tool.is_safe_to_repeat
+    if session.is_closed or (error.may_have_run and is_harmful):
+        return False
+    try:
+        async with deadline.limit():
+            await session.open_shared()
+            if not error.may_have_run or not tool:
+                return True
+            return await session.lists.is_safe_to_repeat(tool, deadline)
+    except (ConnectError, TimeoutError):
+        return False
 
 
 def _is_large(result: JsonObject, deadline: Deadline) -> bool:
@@ -534,16 +549,17 @@ def _was_closed(label: str) -> ConnectError:
 
 
 def _ignore_exception(attempt: asyncio.Task[ClientConnection]) -> None:
-    """Mark an attempt's exception as seen, because nobody may be waiting for it."""
+    """Mark an attempt's exception as seen, because no caller may be waiting for it."""
     if not attempt.cancelled():
         attempt.exception()
 
 
 def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:
-    said = str(reason)
-    if said.startswith("cannot connect to "):
-        said = said.partition(": ")[2] or said
-    text = said if label in said else f"cannot connect to {label}: {said}"
+    text = str(reason)
+    if text.startswith("cannot connect to "):
+        text = text.partition(": ")[2] or text
+    if label not in text:
+        text = f"cannot connect to {label}: {text}"
     if isinstance(reason, RpcError):
         return ConnectError(text)
     _log_stderr(label, reason)

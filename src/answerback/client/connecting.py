@@ -25,7 +25,7 @@ from .call_options import ClientOptions
 from .child_process import StderrOption, check_stderr, line_writer
 from .client_session import ClientSession, SessionPlan
 from .frames import CLIENT_INFO
-from .many_servers import ManyServers
+from .many_servers import ONE_BREAKER, ManyServers
 from .remote_server import RemoteServer, opened
 from .targets import BadTarget, Entries, ServerEntry, Target, make_transports, read_target
 from .user_handlers import ElicitationRequest, Roots, UserHandlers
@@ -156,14 +156,12 @@ class ConnectContext(Generic[S]):
         if blocking is not None:
             blocking.close()
 
-    async def __aenter__(self) -> S:
-        return await self.aopen()
+    __aenter__ = aopen
 
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
 
-    def __enter__(self) -> BlockingServer:
-        return self.open()
+    __enter__ = open
 
     def __exit__(self, *exc: object) -> None:
         self.close()
@@ -214,9 +212,7 @@ def connect(target: Target, **options: object) -> ConnectContext[Any]:
     if isinstance(options.get("auth"), str):
         raise BadTarget("a token belongs to one server; write it into the headers of its entry")
     if options.get("breaker") is not None:
-        raise BadTarget(
-            "a breaker belongs to one server; write servers.servers[NAME].options(breaker=…)"
-        )
+        raise BadTarget(ONE_BREAKER)
     return ConnectContext(lambda: _servers(found, _with_tap(options)))
 
 

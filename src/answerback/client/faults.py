@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.json_value import Json, JsonObject
+from ..core.json_value import JsonObject
 from ..core.reply import Reply, failure
 from ..errors import (
     INPUT_REQUIRED,
@@ -122,31 +122,25 @@ class HttpRefused(NoAnswer):
 _CODES = {401: "UNAUTHENTICATED", 403: "FORBIDDEN", 429: "RATE_LIMITED"}
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """The HTTP statuses after which the same request may succeed later."""
+_HANDLED = {"elicitation": "elicit", "sampling": "sample", "roots": "roots"}
+"""The options of `connect` that give a client a capability."""
 
 
 def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
     """Return the reply for a call that got no result."""
     if isinstance(error, NoAnswer):
         return failure(error.message, error.code, error.details, retryable=error.retryable)
-    if error.code == MISSING_CAPABILITY and (options := _missing_options(error.data)):
-        details = {"may_have_run": False, "code": error.code, "data": error.data}
-        hint = (
-            f"connect(…, {', '.join(f'{each}=…' for each in options)}) answers what the server asks"
-        )
-        return failure(error.message, INPUT_REQUIRED, details, retryable=False, hint=hint)
+    if error.code == MISSING_CAPABILITY:
+        wanted = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
+        if isinstance(wanted, dict) and wanted and wanted.keys() <= _HANDLED.keys():
+            details = {"may_have_run": False, "code": error.code, "data": error.data}
+            options = ", ".join(f"{_HANDLED[each]}=…" for each in wanted)
+            hint = f"connect(…, {options}) answers what the server asks"
+            return failure(error.message, INPUT_REQUIRED, details, retryable=False, hint=hint)
     body = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data
     return read({"jsonrpc": "2.0", "error": body})
-
-
-def _missing_options(data: Json) -> list[str]:
-    """Return the `connect` options whose handlers the server wants; empty if it wants others."""
-    options = {"elicitation": "elicit", "sampling": "sample", "roots": "roots"}
-    match data:
-        case {"requiredCapabilities": dict(wanted)} if wanted.keys() <= options.keys():
-            return [options[each] for each in wanted]
-    return []
 
 
 def check_numbers(arguments: JsonObject) -> None:

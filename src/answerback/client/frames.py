@@ -17,6 +17,7 @@ from ..core.versions import V2026_07_28, Version
 from ..dialects.mcp import SERVER_INFO
 from ..protocol.jsonrpc import NO_PARAMS, PREFIX, TASKS, Id, RpcError, is_batch, parse_batch
 from ..protocol.mcp_request_info import NAMED_BY, encode_header, is_plain
+from ..reading.sources import load_json
 from ..types.json_text import has_more_marks
 from .faults import INVALID_RESPONSE, TOO_LARGE
 
@@ -64,8 +65,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _with_meta(params: Mapping[str, Any], more: JsonObject) -> JsonObject:
-    given = params.get("_meta") or {}
-    return {**params, "_meta": {**given, **more}}
+    return {**params, "_meta": {**(params.get("_meta") or {}), **more}}
 
 
 class StatefulEra:
@@ -311,7 +311,12 @@ incoming_decoder = msgspec.json.Decoder(Incoming)
 
 def messages_in(frame: bytes, max_values: int) -> list[Incoming | Unreadable]:
     """Return the messages in *frame*; a batch has several."""
-    if excess := _excess(frame, max_values):
+    excess = ""
+    if has_more_marks(frame, max_values):
+        excess = f"it has more than {max_values} JSON values; connect(…, max_values=…) allows more"
+    elif len(frame) > MAX_WIDE_BYTES and not (frame.isascii() and b"\\u" not in frame):
+        excess = f"it has more than {MAX_WIDE_BYTES} bytes, and characters beyond ASCII"
+    if excess:
         try:
             found = msgspec.json.decode(frame, type=_Addressee)
         except (ValueError, RecursionError):
@@ -337,17 +342,7 @@ def _message_in(frame: bytes) -> Incoming | Unreadable:
         is_response = message.result is not msgspec.UNSET or message.error is not None
         if is_response or message.method is not None:
             return message
-    found = malformed_response(frame)
-    return Unreadable(frame[:_BEGINNING], *(found or ()))
-
-
-def _excess(frame: bytes, max_values: int) -> str:
-    """Say why a frame is too large to be decoded; return nothing if it is not."""
-    if has_more_marks(frame, max_values):
-        return f"it has more than {max_values} JSON values; connect(…, max_values=…) allows more"
-    if len(frame) > MAX_WIDE_BYTES and not (frame.isascii() and b"\\u" not in frame):
-        return f"it has more than {MAX_WIDE_BYTES} bytes, and characters beyond ASCII"
-    return ""
+    return Unreadable(frame[:_BEGINNING], *(malformed_response(frame) or ()))
 
 
 class _Addressee(msgspec.Struct):
@@ -378,20 +373,20 @@ def _decode_odd_error(frame: bytes) -> Incoming | None:
     """Return the response in a frame with such an error, to keep the server's message."""
     try:
         found = msgspec.json.decode(frame, type=_OddResponse)
-        return None if found.error is None else Incoming(found.id, error=_odd_error(found.error))
+        error = found.error
+        if error is None:
+            return None
+        if not isinstance(error, dict):
+            return Incoming(found.id, error=ErrorBody(message=_text(error)))
+        code, message, data = error.get("code"), error.get("message"), error.get("data")
+        number = int(str(code)) if re.fullmatch(r"-?\d{1,6}", str(code)) else _NO_CODE
+        if str(code) != str(number) and code is not None:
+            data = {"code": code} if data is None else {"code": code, "data": data}
+        if message is None:
+            message = "" if code is None else f"error {_text(code)}"
+        return Incoming(found.id, error=ErrorBody(number, _text(message), data))
     except (ValueError, RecursionError):
         return None
-
-
-def _odd_error(error: Json) -> ErrorBody:
-    if not isinstance(error, dict):
-        return ErrorBody(message=_text(error))
-    code, message, data = error.get("code"), error.get("message"), error.get("data")
-    number = int(str(code)) if re.fullmatch(r"-?\d{1,6}", str(code)) else _NO_CODE
-    if str(code) != str(number) and code is not None:
-        data = {"code": code} if data is None else {"code": code, "data": data}
-    said = message if message is not None else "" if code is None else f"error {_text(code)}"
-    return ErrorBody(number, _text(said), data)
 
 
 def _text(value: Json) -> str:
@@ -405,8 +400,6 @@ def _decode_nearly_json(frame: bytes) -> Incoming | None:
     """Return the message in a frame with NaN or half a character, as some servers send."""
     if len(frame) > MAX_REPAIRED_BYTES or not any(each in frame for each in _NEARLY_JSON):
         return None
-    from ..reading.sources import load_json
-
     try:
         return incoming_decoder.decode(msgspec.json.encode(load_json(frame.decode())))
     except (ValueError, RecursionError):

@@ -23,7 +23,7 @@ from .client_connection import ProbeDeadline
 from .faults import TOO_LARGE, ConnectionLost, HttpRefused, LoginError, NoAnswer
 from .frames import Receiver, decode_frame
 
-_KEPT = 32
+_MAX_LOGIN_VALUES = 32
 """How many login values are kept; a login changes its token now and then."""
 _IS_ERROR = re.compile(rb'"isError"\s*:\s*true')
 
@@ -44,7 +44,7 @@ class SentCredentials:
         """Keep the headers of a login, whose names are in lower case."""
         if headers != self._last:
             self._last = headers
-            self._logins = [*self._logins, *secrets_in_headers(headers)][-_KEPT:]
+            self._logins = [*self._logins, *secrets_in_headers(headers)][-_MAX_LOGIN_VALUES:]
             self._forms = _forms([*self._fixed, *self._logins])
 
     def masked(self, body: bytes) -> bytes:
@@ -134,14 +134,12 @@ class ClientAuth(Protocol):
 class HttpRequests:
     """Sends requests to one URL; redirects are followed only within the same origin."""
 
-    def __init__(
-        self, url: str, headers: Mapping[str, str] | None = None, auth: ClientAuth | None = None
-    ) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], auth: ClientAuth | None) -> None:
         self.url = url
-        self._headers = _in_lower_case(headers or {})
+        self._headers = _in_lower_case(headers)
         self._auth = auth
         self._client: HttpPool | None = None
-        self.credentials: Mapping[str, str] = {}
+        self._credentials: Mapping[str, str] = {}
         """The last headers with credentials."""
         try:
             login = parse_url(url).login
@@ -185,12 +183,12 @@ class HttpRequests:
         if client is None:
             raise ConnectionLost("the connection was closed", may_have_run=False)
         if self._auth is not None:
-            self.credentials = await self._login(self._auth.headers())
+            self._credentials = await self._login(self._auth.headers())
         given = self._headers | _in_lower_case(headers)
         for _ in range(_LOGINS):
             sent = given
-            if self.credentials:
-                found = _in_lower_case(self.credentials)
+            if self._credentials:
+                found = _in_lower_case(self._credentials)
                 self.sent.keep(found)
                 sent = given | found
             response = await client.send(method, url, sent, body)
@@ -211,14 +209,14 @@ class HttpRequests:
                 # These clocks measure only how long the server takes to answer at all.
                 probes = [clock for clock in RUNNING.get() if isinstance(clock, ProbeDeadline)]
                 with clocks_paused(probes):
-                    self.credentials = await self._login(self._auth.challenged(challenge))
+                    self._credentials = await self._login(self._auth.challenged(challenge))
             else:
                 return response
         raise NoAnswer("the server refused every login", code="UNAUTHENTICATED", may_have_run=False)
 
     async def identity(self) -> str:
         """Return the next request's credentials, for caches."""
-        found = self.credentials if self._auth is None else await self._auth.headers()
+        found = self._credentials if self._auth is None else await self._auth.headers()
         return repr(sorted(found.items()))
 
     async def refusal_body(self, response: HttpResponse) -> bytes:
@@ -227,10 +225,15 @@ class HttpRequests:
 
     def refusal(self, response: HttpResponse, body: bytes = b"") -> HttpRefused:
         """Return the error for a response without an answer, without what the client sent."""
-        said = _redirect(response).encode() or body
-        text = self.sent.masked(said)[:1000].decode(errors="replace")
+        shown = _redirect(response).encode() or body
+        text = self.sent.masked(shown)[:1000].decode(errors="replace")
+        where, advice = parse_url(response.url), ""
+        has_mcp = response.status_code not in (200, 404, 405)
+        if not has_mcp and not where.target.partition("?")[0].endswith("/mcp"):
+            mcp = f"{where.scheme}://{where.netloc}/mcp"
+            advice = f"try {mcp}, or the transport rest if the server has no MCP"
         after = response.headers.get("retry-after")
-        return HttpRefused(response.status_code, text, after, _advice(response))
+        return HttpRefused(response.status_code, text, after, advice)
 
     def receiver(self, receiver: Receiver) -> Receiver:
         """Return a receiver of the server's frames without the client's credentials."""
@@ -245,8 +248,7 @@ class HttpRequests:
             text, code = self.sent.masked_text(str(exc)), exc.code
             raise NoAnswer(text, code=code, may_have_run=False) from None
         except Exception as exc:
-            text = f"the login failed: {str(exc) or type(exc).__name__}"
-            text = self.sent.masked_text(text)
+            text = self.sent.masked_text(f"the login failed: {str(exc) or type(exc).__name__}")
             raise NoAnswer(text, code="UNAUTHENTICATED", may_have_run=False) from exc
 
     async def close(self) -> None:
@@ -285,14 +287,3 @@ def _redirect(response: HttpResponse) -> str:
     # A URL's user and query may be secret.
     place = f"{there.scheme}://{there.netloc}{there.target.partition('?')[0]}"
     return f"a redirect to {place[:100]}, which is not followed because {reason}"
-
-
-def _advice(response: HttpResponse) -> str:
-    """Name URLs to try, if the requested one does not speak MCP."""
-    where = parse_url(response.url)
-    has_mcp = response.status_code not in (200, 404, 405)
-    if has_mcp or where.target.partition("?")[0].endswith("/mcp"):
-        return ""
-    return (
-        f"try {where.scheme}://{where.netloc}/mcp, or the transport rest if the server has no MCP"
-    )

@@ -21,6 +21,7 @@ from .remote_server import RemoteServer, ServerMethods, StartedTask
 from .results import RemotePrompt, RemoteTool
 from .targets import BadTarget
 
+ONE_BREAKER = "a breaker belongs to one server; write servers.servers[NAME].options(breaker=…)"
 _LOGGER = logger("answerback.client")
 
 T = TypeVar("T")
@@ -52,24 +53,33 @@ class ManySessions:
         await asyncio.gather(*(server.close() for server in self.servers.values()))
 
     async def entries(self, kind: type[Listed], options: ClientOptions) -> list[Listed]:
-        """Return the entries of the servers that answer; `failures` names the others."""
+        """Return the entries of the servers that answer; `failures` names the others.
+
+        Tools and prompts get their server's name as a prefix.
+        """
         found = await self._each(lambda server: server._session.entries(kind, server._options))
-        return [_prefixed(name, each) for name, listed in found.items() for each in listed]
+        return [
+            msgspec.structs.replace(each, name=f"{name}_{each.name}")
+            if isinstance(each, RemoteTool | RemotePrompt)
+            else each
+            for name, listed in found.items()
+            for each in listed
+        ]
 
     async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
         """Call a tool by its name with the server's prefix."""
         try:
-            server, own = self._named(name)
+            server, tool = self._named(name)
         except NotFound as exc:
             return failure(str(exc), TOOL_NOT_FOUND)
-        reply = await server.call(own, given)
+        reply = await server.call(tool, given)
         if reply.ok:
-            self.failures.pop(name.removesuffix(f"_{own}"), None)
+            self.failures.pop(name.removesuffix(f"_{tool}"), None)
         return reply
 
     async def start_task(self, name: str, given: JsonObject, options: ClientOptions) -> StartedTask:
-        server, own = self._named(name)
-        return await server.start_task(own, given)
+        server, tool = self._named(name)
+        return await server.start_task(tool, given)
 
     async def ping(self, options: ClientOptions) -> None:
         """Ask all servers; raises ToolError if none answers, and `failures` names those."""
@@ -92,8 +102,8 @@ class ManySessions:
         """Return the result for a prompt, by its name with the server's prefix, or a template."""
         ref = params.get("ref", params)
         if "name" in ref:
-            server, own = self._named(ref["name"])
-            renamed = {**ref, "name": own}
+            server, prompt = self._named(ref["name"])
+            renamed = {**ref, "name": prompt}
             params = renamed if ref is params else {**params, "ref": renamed}
         else:
             server = await self._with_template(ref["uri"])
@@ -214,9 +224,7 @@ class ManyServers(ServerMethods):
     def options(self, **options: Unpack[CallOptions]) -> Self:
         """Return the same servers with other options."""
         if options.get("breaker") is not None:
-            raise BadTarget(
-                "a breaker belongs to one server; write servers.servers[NAME].options(breaker=…)"
-            )
+            raise BadTarget(ONE_BREAKER)
         servers = {name: server.options(**options) for name, server in self.servers.items()}
         return type(self)(servers, self.failures, self._session.wait)
 
@@ -228,10 +236,3 @@ async def _answer(
         return await ask(server)
     except (ConnectError, ToolError) as exc:
         return exc
-
-
-def _prefixed(server: str, entry: Listed) -> Listed:
-    """Return a listed tool or prompt with the server's prefix in its name."""
-    if not isinstance(entry, RemoteTool | RemotePrompt):
-        return entry
-    return msgspec.structs.replace(entry, name=f"{server}_{entry.name}")

@@ -23,7 +23,7 @@ from ..reading.read_reply import typed_reader
 from ..types.json_text import ENCODER
 from .call_options import CallOptions, ClientOptions
 from .client_connection import ClientRequest, Deadline
-from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
+from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply
 from .frames import ServerFacts
 from .results import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .user_handlers import OnProgress
@@ -326,17 +326,6 @@ class StartedTask:
             await self._session.result("tasks/update", answers, self._options)
 
 
-async def started_task(
-    session: ClientSession, asked: ClientRequest, options: ClientOptions
-) -> StartedTask:
-    """Send a call that creates a task; raises ToolError."""
-    try:
-        result = await create_task(session, asked)
-    except (NoAnswer, RpcError) as error:
-        raise raised_error(error) from None
-    return StartedTask(session, options, asked.tool, result)
-
-
 async def start_task(
     server: ServerMethods, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
 ) -> StartedTask:
@@ -353,7 +342,7 @@ class RemoteTask:
         self._session = session
         self._progress = progress
         self._steps = 0
-        self._said: Json = None
+        self._last_message: Json = None
         self.params = {"taskId": task["taskId"]}
         self._answered: set[str] = set()
         self._pause = _MIN_POLL
@@ -383,7 +372,7 @@ class RemoteTask:
         """Wait for the call's result; raises RpcError or NoAnswer. *deadline* counts its bytes."""
         is_stateless = self._session.info.version.stateless
         while (status := self.shown.get("status")) not in _FINAL:
-            self._tell_progress()
+            self._report_progress()
             if status == "input_required":
                 if not is_stateless:
                     break  # The server asks while it is asked for the result.
@@ -402,38 +391,35 @@ class RemoteTask:
         match self.shown.get("error"):
             case {"code": int(number), "message": str(message), **rest}:
                 raise RpcError(number, message, rest.get("data"))
-        said = self.shown.get("statusMessage") or f"the task was {status}"
+        reason = self.shown.get("statusMessage") or f"the task was {status}"
         code = "CANCELLED" if status == "cancelled" else UNKNOWN_ERROR
-        raise NoAnswer(str(said), code=code, details=self.params, retryable=False)
+        raise NoAnswer(str(reason), code=code, details=self.params, retryable=False)
 
-    def _tell_progress(self) -> None:
+    def _report_progress(self) -> None:
         """Give each new message to the user's progress function; one without numbers is counted."""
-        said = self.shown.get("statusMessage")
-        if self._progress is None or not said or said == self._said:
+        text = self.shown.get("statusMessage")
+        if self._progress is None or not text or text == self._last_message:
             return
-        self._said = said
+        self._last_message = text
         self._steps += 1
         try:
-            if found := _NUMBERS.fullmatch(str(said)):
+            if found := _NUMBERS.fullmatch(str(text)):
                 done, total, message = found.groups()
                 self._progress(Progress(float(done), float(total), message))
             else:
-                self._progress(Progress(self._steps, None, str(said)))
+                self._progress(Progress(self._steps, None, str(text)))
         except Exception:
             _LOGGER.exception("the progress function failed")
 
     async def _look(self) -> None:
-        failures = 0
-        while True:
+        for attempt in range(1, _FAILURES + 1):
             try:
                 self.shown = await self._request("tasks/get", _LOOK_TIMEOUT)
+                return
             except NoAnswer:
-                failures += 1
-                if failures >= _FAILURES:
+                if attempt == _FAILURES:
                     raise
                 await asyncio.sleep(self._next_pause())
-            else:
-                return
 
     async def _answer(self) -> bool:
         """Answer the task's new questions; return False if there are none."""

@@ -15,7 +15,7 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from ..core.json_value import JsonObject
-from ..core.limits import DEFAULT_RECEIVED, LARGE, MAX_BLOCKS, MAX_LIST_BYTES, ReceivedLimits
+from ..core.limits import LARGE, MAX_BLOCKS, MAX_LIST_BYTES, ReceivedLimits
 from ..core.reply import Reply, failure
 from ..core.secrets import mask_url
 from ..core.versions import LATEST_STATEFUL
@@ -44,19 +44,18 @@ _JSON = {"accept": "application/json", "content-type": "application/json"}
 _POLL_SECONDS = 0.1
 """Seconds between polls of a task; most of the waiting happens in the server."""
 _NO_PAGE = frozenset({404, 405})
+_NO_PAGE_CODES = (None, "ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED")
 _ABSENT = "a server of plain REST has tools alone: no resources, prompts or completions"
 
 
 class RestSession:
     """Sends a RemoteServer's requests as HTTP requests; it only has tools."""
 
+    is_opening = False
+    """Always false: a request needs no open connection."""
+
     def __init__(
-        self,
-        entry: ServerEntry,
-        auth: ClientAuth | None,
-        limits: ReceivedLimits = DEFAULT_RECEIVED,
-        *,
-        strict: bool = False,
+        self, entry: ServerEntry, auth: ClientAuth | None, limits: ReceivedLimits, *, strict: bool
     ) -> None:
         self.base = entry.url.rstrip("/")
         self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self.base})
@@ -67,8 +66,6 @@ class RestSession:
         self._limits = limits
         self._forms: dict[str, int] = {}
         """Which of the three request forms a tool takes, once known."""
-        self.is_opening = False
-        """Always false: a request needs no open connection."""
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
         """Return the tools that `GET /functions` lists; none if there is no such page."""
@@ -118,14 +115,12 @@ class RestSession:
             await self.close()
             raise ConnectError(f"cannot connect to {mask_url(self.base)}: {exc}") from None
 
-    async def open_shared(self) -> None:
-        await self.open()
+    open_shared = open
 
     async def close(self) -> None:
         await self._http.close()
 
     async def _list(self, deadline: Deadline) -> list[Any]:
-        """The list of tools; raises ToolError."""
         try:
             async with deadline.limit():
                 return await self._keep(await self._get("/functions"))
@@ -175,11 +170,7 @@ class RestSession:
             answer = await self._send("POST", url, _JSON, encoded)
             # A tool's reply has its own code; a missing page has none, or one of the server's.
             code = answer.header("x-error-code")
-            if answer.status in _NO_PAGE and code in (
-                None,
-                "ROUTE_NOT_FOUND",
-                "METHOD_NOT_ALLOWED",
-            ):
+            if answer.status in _NO_PAGE and code in _NO_PAGE_CODES:
                 found = found or answer
                 continue
             self._forms[name] = number
@@ -208,8 +199,7 @@ class RestSession:
         path = made.header("location") or ""
         if not path.startswith("/") or path.startswith("//"):
             return made
-        url = urljoin(self.base, path)
-        answer = made
+        url, answer = urljoin(self.base, path), made
         try:
             while answer.status == 202 and b'"input_required"' not in answer.body:
                 # A server that ignores the preference answers at once.

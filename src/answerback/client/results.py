@@ -9,18 +9,19 @@ import msgspec
 
 from ..core.content import Block
 from ..core.json_value import Json, JsonObject
-from ..core.limits import DEFAULT_RECEIVED, MAX_BLOCKS, ReceivedLimits
+from ..core.limits import MAX_BLOCKS, ReceivedLimits
 from ..core.log import logger
 from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
 from ..errors import INVALID_OUTPUT, MalformedReply, MissingExtraError
 from ..protocol.jsonrpc import RpcError
 from ..reading.read_reply import Hints, read_with
+from ..rules.checks.ab3_text_and_data import data_missing, output_schema_violated
+from ..rules.finding import Fault, Finding
 from .faults import INVALID_RESPONSE, TOO_LARGE, NoAnswer, failed_reply
 from .frames import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
-    from ..rules.finding import Finding
     from ..types.schema_check import SchemaCheck
 
 
@@ -57,8 +58,8 @@ class RemoteTool(ListedEntry, frozen=True, kw_only=True):
     @property
     def needs_task(self) -> bool:
         """Whether the server says that the tool only runs as a task (MCP 2025-11-25)."""
-        said = self.execution if isinstance(self.execution, dict) else {}
-        return said.get("taskSupport") == "required"
+        execution = self.execution if isinstance(self.execution, dict) else {}
+        return execution.get("taskSupport") == "required"
 
     @property
     def is_safe_to_repeat(self) -> bool:
@@ -148,9 +149,6 @@ def read_entries(found: Iterable[Any], kind: type[T]) -> list[T]:
     return entries
 
 
-_STRUCTURED = "structuredContent"
-
-
 def resource_reply(result: JsonObject) -> Reply[Any]:
     """Return a resource's contents, each as an embedded block."""
     found = result.get("contents")
@@ -168,23 +166,21 @@ def resource_reply(result: JsonObject) -> Reply[Any]:
     return Reply(content=tuple(blocks), meta=result.get("_meta") or {}, received=received)
 
 
-MAY_HAVE_RUN = "it may have taken effect; check before you repeat it"
-
-
 def failed_call(error: NoAnswer | RpcError, known: KnownTool | None) -> Reply[Any]:
     """Return the reply for a tool's call that got no result; its hint reaches a model too."""
     reply = failed_reply(error)
     is_safe = known is not None and known.tool.is_safe_to_repeat
     if reply.error is None or is_safe or not isinstance(error, NoAnswer) or not error.may_have_run:
         return reply
-    told = msgspec.structs.replace(reply.error, hint=MAY_HAVE_RUN)
-    return msgspec.structs.replace(reply, error=told)
+    hint = "it may have taken effect; check before you repeat it"
+    hinted = msgspec.structs.replace(reply.error, hint=hint)
+    return msgspec.structs.replace(reply, error=hinted)
 
 
 class KnownTool:
     """A tool from the server's list, with what its calls need."""
 
-    def __init__(self, tool: RemoteTool, limits: ReceivedLimits = DEFAULT_RECEIVED) -> None:
+    def __init__(self, tool: RemoteTool, limits: ReceivedLimits) -> None:
         self.tool = tool
         self.needs_task = tool.needs_task
         self.paths = header_paths(tool.input_schema)
@@ -207,16 +203,26 @@ class KnownTool:
                 # A plain REST response may be a text or an image.
                 return reply
             text = "the tool has an output schema, and the reply no structuredContent"
-            found = _findings([("", text)], is_missing=True)
+            found: tuple[Finding, ...] = (data_missing.finding(Fault("", text)),)
         else:
             data = reply.data if reply.shape is None else {"result": reply.data}
             violations = (self._check or self._make_check())(data)
             if not violations:
                 return reply
-            above = "/structuredContent" if place == _STRUCTURED else ""
-            faults = [(above + pointer, text) for pointer, text in violations]
-            found = _findings(faults, is_missing=False)
-        return _with_findings(reply, found, strict=strict)
+            above = "/structuredContent" if place == "structuredContent" else ""
+            found = tuple(
+                output_schema_violated.finding(Fault(above + pointer, text))
+                for pointer, text in violations
+            )
+        known = reply.received or Received()
+        received = msgspec.structs.replace(known, findings=known.findings + found)
+        if not strict:
+            return msgspec.structs.replace(reply, received=received)
+        where = f"{found[0].pointer}: " if found[0].pointer else ""
+        text = f"the data breaks the tool's output schema: {where}{found[0].message}"
+        details = {"findings": [msgspec.to_builtins(each) for each in found]}
+        error = Error(INVALID_OUTPUT, text, details)
+        return msgspec.structs.replace(reply, data=msgspec.UNSET, error=error, received=received)
 
     def _make_check(self) -> SchemaCheck:
         """Make the check against the schema; it finds nothing without jsonschema-rs."""
@@ -229,9 +235,7 @@ class KnownTool:
         return self._check
 
 
-def known_tools(
-    tools: list[RemoteTool], limits: ReceivedLimits = DEFAULT_RECEIVED
-) -> dict[str, KnownTool]:
+def known_tools(tools: list[RemoteTool], limits: ReceivedLimits) -> dict[str, KnownTool]:
     """Return the tools by name, without those that a client must not call."""
     found = {}
     for tool in tools:
@@ -240,23 +244,3 @@ def known_tools(
         except BadAnnotation as exc:
             logger("answerback.client").warning("the tool %r is left out: %s", tool.name, exc)
     return found
-
-
-def _findings(faults: list[tuple[str, str]], *, is_missing: bool) -> tuple[Finding, ...]:
-    from ..rules.checks.ab3_text_and_data import data_missing, output_schema_violated
-    from ..rules.finding import Fault
-
-    rule = data_missing if is_missing else output_schema_violated
-    return tuple(rule.finding(Fault(*fault)) for fault in faults)
-
-
-def _with_findings(reply: Reply[Any], found: tuple[Finding, ...], *, strict: bool) -> Reply[Any]:
-    known = reply.received or Received()
-    received = msgspec.structs.replace(known, findings=known.findings + found)
-    if not strict:
-        return msgspec.structs.replace(reply, received=received)
-    where = f"{found[0].pointer}: " if found[0].pointer else ""
-    text = f"the data breaks the tool's output schema: {where}{found[0].message}"
-    details = {"findings": [msgspec.to_builtins(each) for each in found]}
-    error = Error(INVALID_OUTPUT, text, details)
-    return msgspec.structs.replace(reply, data=msgspec.UNSET, error=error, received=received)

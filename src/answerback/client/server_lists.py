@@ -1,4 +1,4 @@
-"""A server's lists, kept as long as the server allows, and the subscriptions to their changes."""
+"""A server's lists, cached as long as the server allows, and the subscriptions to changes."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ _LISTS: dict[type[msgspec.Struct], _List] = {
 }
 
 
-class _Entry(msgspec.Struct):
+class _CachedList(msgspec.Struct):
     identity: str
     until: float
     """The time until which the list is current."""
     value: list[Any]
 
 
-class KeptLists:
+class ServerLists:
     """One session's lists, and the tools known from them."""
 
     def __init__(self, session: ClientSession) -> None:
@@ -73,7 +73,7 @@ class KeptLists:
         self._session = session
         self._unlisted: set[str] = set()
         """The called tools that are not in the list."""
-        self._kept: dict[type[msgspec.Struct], _Entry] = {}
+        self._cached: dict[type[msgspec.Struct], _CachedList] = {}
 
     async def entries(self, kind: type[T], deadline: Deadline) -> list[T]:
         """Return the whole list, from the cache if the server allows it; raises ToolError.
@@ -81,12 +81,12 @@ class KeptLists:
         While the server cannot be reached, the last list is returned.
         """
         identity = await self._identity()
-        entry = self._kept.get(kind)
+        entry = self._cached.get(kind)
         # Other credentials may see other entries.
         if entry is not None and entry.identity == identity and monotonic() < entry.until:
             return list(entry.value)
         try:
-            found, seconds = await self._read(_LISTS[kind], deadline)
+            found, seconds = await self._fetch(_LISTS[kind], deadline)
         except RpcError as error:
             if error.code == METHOD_NOT_FOUND:
                 return []
@@ -98,14 +98,11 @@ class KeptLists:
             text = "%s: the last list of %s is used, because %s"
             _LOGGER.warning(text, self._session.label, _LISTS[kind].member, error)
             return list(entry.value)
-        if deadline.received <= LARGE:
-            entries = read_entries(found, kind)
-        else:
-            entries = await self._on_thread(deadline, lambda: read_entries(found, kind))
+        entries = await _read(deadline, lambda: read_entries(found, kind))
         # A login between two pages may have changed the list.
         if await self._identity() == identity:
             until = monotonic() + min(seconds, _MAX_SECONDS)
-            self._kept[kind] = _Entry(identity, until, entries)
+            self._cached[kind] = _CachedList(identity, until, entries)
         return list(entries)
 
     async def tools(self, deadline: Deadline) -> list[RemoteTool]:
@@ -113,10 +110,7 @@ class KeptLists:
         entries = await self.entries(RemoteTool, deadline)
         if [known.tool for known in self.known.values()] != entries:
             limits = self._session.limits
-            if deadline.received <= LARGE:
-                self.known = known_tools(entries, limits)
-            else:
-                self.known = await self._on_thread(deadline, lambda: known_tools(entries, limits))
+            self.known = await _read(deadline, lambda: known_tools(entries, limits))
             self._unlisted.clear()
         return [known.tool for known in self.known.values()]
 
@@ -141,8 +135,8 @@ class KeptLists:
             self._unlisted.add(name)
         return found
 
-    def judged(self, name: str, reply: Reply[Any]) -> Reply[Any]:
-        """Return the reply; a failure of a tool that is not in the list says that."""
+    def marked(self, name: str, reply: Reply[Any]) -> Reply[Any]:
+        """Return the reply; if it failed and the tool is not in the list, the error says so."""
         if reply.error is None or not self.known or name in self.known:
             return reply
         return msgspec.structs.replace(reply, error=unlisted_tool(reply.error))
@@ -156,7 +150,7 @@ class KeptLists:
 
     def changed(self, family: str) -> None:
         """Read the lists that have changed again when they are needed."""
-        for kind, entry in self._kept.items():
+        for kind, entry in self._cached.items():
             if _LISTS[kind].family == family:
                 entry.until = 0.0
         if family == "tools":
@@ -166,12 +160,6 @@ class KeptLists:
         for family in {each.family for each in _LISTS.values()}:
             self.changed(family)
 
-    async def _on_thread(self, deadline: Deadline, work: Callable[[], R]) -> R:
-        try:
-            return await deadline.on_thread(work)
-        except NoAnswer as error:
-            raise raised_error(error) from None
-
     async def _identity(self) -> str:
         """Return the next request's credentials, also while there is no connection."""
         connection, make = self._session.connection, self._session.make_transport
@@ -179,17 +167,8 @@ class KeptLists:
             return await connection.transport.identity()
         return "" if make is None else await make().identity()
 
-    async def _read(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
-        """Return a list's entries, and the seconds for which they may be kept."""
-        found, seconds = await self._pages(listed, deadline)
-        connection, facts = self._session.connection, self._session.info
-        if facts.version.stateless:
-            return found, seconds
-        receives = connection is not None and connection.transport.receives_changes
-        is_current = receives and facts.offers(listed.family, "listChanged")
-        return found, float("inf") if is_current else 0.0
-
-    async def _pages(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
+    async def _fetch(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
+        """Fetch a list's entries; return them, and the seconds for which they may be cached."""
         found: list[Any] = []
         seconds: list[float] = []
         params: JsonObject = {}
@@ -199,7 +178,7 @@ class KeptLists:
             result = await self._session.request(ClientRequest(listed.method, params, deadline))
             page = result.get(listed.member)
             found += page if isinstance(page, list) else []
-            # How long the server lets a stateless result be kept.
+            # How long a stateless server lets the client cache a page.
             milliseconds = result.get("ttlMs")
             seconds.append(max(0.0, milliseconds / 1000) if is_number(milliseconds) else 0.0)
             cursor = result.get("nextCursor")
@@ -214,9 +193,25 @@ class KeptLists:
                 _LOGGER.warning(text, listed.method, len(found))
                 cursor = None
             if cursor is None:
-                return found, min(seconds)
+                break
             cursors.add(str(cursor))
             params = {"cursor": cursor}
+        connection, facts = self._session.connection, self._session.info
+        if facts.version.stateless:
+            return found, min(seconds)
+        receives = connection is not None and connection.transport.receives_changes
+        is_current = receives and facts.offers(listed.family, "listChanged")
+        return found, float("inf") if is_current else 0.0
+
+
+async def _read(deadline: Deadline, work: Callable[[], R]) -> R:
+    """Run *work*, on a thread if much has arrived; raises ToolError when the time is up."""
+    if deadline.received <= LARGE:
+        return work()
+    try:
+        return await deadline.on_thread(work)
+    except NoAnswer as error:
+        raise raised_error(error) from None
 
 
 _AGAIN_SECONDS = 1.0

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -16,7 +16,6 @@ from ..protocol.jsonrpc import Id
 from .faults import ConnectError
 from .frames import Lost, Outgoing, Receiver, Transport
 
-Direction: TypeAlias = Literal["sent", "received"]
 Watcher: TypeAlias = Callable[[str, bytes], object]
 _LOGGER = logger("answerback.client")
 
@@ -24,7 +23,8 @@ _LOGGER = logger("answerback.client")
 class TapLine(msgspec.Struct, omit_defaults=True):
     """One line of a tap's file; *text* holds a frame that is not JSON."""
 
-    direction: Direction
+    direction: str
+    """"sent" or "received"."""
     at: float = 0.0
     """Seconds since 1970."""
     server: str = ""
@@ -40,7 +40,6 @@ class Tap:
         self._watch = tap if callable(tap) else None
         self._path = Path("" if callable(tap) else tap)
         if self._watch is None:
-            # An older recording must not be lost.
             path = self._path
             try:
                 # It has all arguments and replies, which only this program's user may see.
@@ -50,6 +49,7 @@ class Tap:
             except OSError as exc:
                 raise ConnectError(f"cannot record into {path}: {exc.strerror}") from None
             if not is_empty:
+                # An older recording must not be lost.
                 text = f"{path} has a recording already; remove it, or name another file for tap="
                 raise ConnectError(text)
 
@@ -58,11 +58,11 @@ class Tap:
     ) -> tuple[Callable[[], Transport], ...]:
         """Return a server's transports, each with this tap."""
         watch = self._watch or partial(self._write, server)
-        return tuple(_with_tap(make, watch) for make in makers)
+        return tuple(partial(_Tapped, make, watch) for make in makers)
 
     def _write(self, server: str, direction: str, frame: bytes) -> None:
         """Write a line for each message at once, so that a crash loses none."""
-        line = TapLine("sent" if direction == "sent" else "received", time.time(), server)
+        line = TapLine(direction, time.time(), server)
         try:
             frame.decode()
             msgspec.json.decode(frame, type=msgspec.Raw)
@@ -73,15 +73,11 @@ class Tap:
             file.write(msgspec.json.encode(line).replace(b"\n", b" ") + b"\n")
 
 
-def _with_tap(make: Callable[[], Transport], watch: Watcher) -> Callable[[], Transport]:
-    return lambda: _Tapped(make(), watch)
-
-
 class _Tapped(Transport):
     """A transport that shows its messages to a watcher."""
 
-    def __init__(self, transport: Transport, watch: Watcher) -> None:
-        self._transport = transport
+    def __init__(self, make: Callable[[], Transport], watch: Watcher) -> None:
+        self._transport = transport = make()
         self._watch = watch
         self.closes_to_cancel = transport.closes_to_cancel
         self.has_headers = transport.has_headers

@@ -19,6 +19,7 @@ import msgspec
 from ..core.json_value import Json
 from ..core.secrets import mask_command, mask_url
 from ..registry.declarations import HasRegistry, Registry, registry_of
+from .child_process import ChildProcess, child_environment
 from .faults import ConnectError
 from .frames import Transport
 
@@ -43,8 +44,8 @@ _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)")
 _QUOTED = re.compile(r"""(["'])(.*?)\1\s*(?:#.*)?""")
 
 
-class Surroundings(msgspec.Struct, frozen=True):
-    """The folders of a host's file, and the values of the host's own variables."""
+class HostContext(msgspec.Struct, frozen=True):
+    """The folders of a host's file, and the values of the variables that the host defines."""
 
     workspace: Path
     start: str | None = None
@@ -52,8 +53,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     variables: dict[str, str] = {}
 
     @classmethod
-    def of(cls, config: Mapping[str, Any], file: Path | None) -> Surroundings:
-        """Return the surroundings of a host's file, or of a dict in this process's folder."""
+    def of(cls, config: Mapping[str, Any], file: Path | None) -> HostContext:
+        """Return the context of a host's file, or of a dict in this process's folder."""
         folder = Path.cwd() if file is None else file.absolute().parent
         workspace = folder.parent if folder.name.startswith(".") else folder
         in_project = folder.name in _PROJECT_FOLDERS or (file and file.name == ".mcp.json")
@@ -156,7 +157,6 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
     transport: str = ""
     """"http", "sse" or "rest"; detected by default."""
     app: Registry | None = None
-    timeout: float | None = None
 
     @property
     def label(self) -> str:
@@ -171,7 +171,7 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Entries: TypeAlias = "dict[str, ServerEntry | BadTarget]"
-"""Several servers by name; an entry that cannot be understood fails alone."""
+"""Several servers by name; a malformed entry does not affect the others."""
 
 
 def read_target(target: Target) -> ServerEntry | Entries:
@@ -187,9 +187,8 @@ def read_target(target: Target) -> ServerEntry | Entries:
     if isinstance(target, str):
         return _read_text(target)
     if not isinstance(target, Sequence):
-        kind = type(target).__name__
         text = "connect(…) should get a command, a URL, an App, a dict or a path, not"
-        raise TypeError(f"{text} {kind}")
+        raise TypeError(f"{text} {type(target).__name__}")
     if target and all(isinstance(each, str) for each in target):
         return ServerEntry(command=tuple(target))
     words = mask_command([str(each) for each in target])
@@ -228,7 +227,7 @@ def _read_file(path: Path) -> ServerEntry | Entries:
 
 
 def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """Return an object's members; raises BadTarget if a name is there twice."""
+    """Return an object's members; raises BadTarget for a duplicate name."""
     names = [name for name, _ in pairs]
     if twice := [name for name in names if names.count(name) > 1]:
         raise BadTarget(f"{twice[0]!r} is there twice; remove one of them")
@@ -237,7 +236,7 @@ def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 def read_config(config: Mapping[str, Any], file: Path | None = None) -> ServerEntry | Entries:
     """Read a host's file, or a dict; a dict with a command or a URL is one server."""
-    around = Surroundings.of(config, file)
+    host = HostContext.of(config, file)
     config = _with_project(config)
     for group in _GROUPS:
         found = config.get(group)
@@ -249,12 +248,10 @@ def read_config(config: Mapping[str, Any], file: Path | None = None) -> ServerEn
             continue
         if isinstance(found.get("servers"), Mapping):
             found = found["servers"]
-        named = {str(name): entry for name, entry in found.items() if _is_enabled(entry)}
-        return _read_entries(named, around)
+        return _read_entries(found, host)
     if "command" in config or _url_of(config):
-        return _read_entry(config, "the server", around)
-    known = ", ".join(_GROUPS[:2])
-    raise BadTarget(f"a dict for connect should have {known}, command or url")
+        return _read_entry(config, "the server", host)
+    raise BadTarget("a dict for connect should have mcpServers, servers, command or url")
 
 
 def _with_project(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -264,18 +261,23 @@ def _with_project(config: Mapping[str, Any]) -> Mapping[str, Any]:
         return config
     here = Path.cwd()
     found = [projects[str(each)] for each in (here, *here.parents) if str(each) in projects]
-    own = found[0].get("mcpServers") if found and isinstance(found[0], Mapping) else None
-    if not isinstance(own, Mapping):
+    servers = found[0].get("mcpServers") if found and isinstance(found[0], Mapping) else None
+    if not isinstance(servers, Mapping):
         return config
-    return {**config, "mcpServers": {**(config.get("mcpServers") or {}), **own}}
+    return {**config, "mcpServers": {**(config.get("mcpServers") or {}), **servers}}
 
 
-def _read_entries(named: Mapping[str, Any], around: Surroundings) -> Entries:
-    """Read the entries; raises BadTarget if none can be understood."""
+def _read_entries(named: Mapping[str, Any], host: HostContext) -> Entries:
+    """Read the enabled entries; raises BadTarget if none can be understood."""
     found: Entries = {}
-    for name, entry in named.items():
+    for key, entry in named.items():
+        name = str(key)
+        if isinstance(entry, Mapping) and (
+            entry.get("disabled") or entry.get("enabled", True) is False
+        ):
+            continue
         try:
-            found[name] = _read_entry(entry, name, around)
+            found[name] = _read_entry(entry, name, host)
         except BadTarget as exc:
             found[name] = exc
     bad = [each for each in found.values() if isinstance(each, BadTarget)]
@@ -284,24 +286,18 @@ def _read_entries(named: Mapping[str, Any], around: Surroundings) -> Entries:
     return found
 
 
-def _is_enabled(entry: Json) -> bool:
-    if not isinstance(entry, Mapping):
-        return True
-    return not entry.get("disabled") and entry.get("enabled", True) is not False
-
-
 def _url_of(entry: Mapping[str, Any]) -> str:
     return next((str(entry[key]) for key in ("url", "serverUrl", "httpUrl") if entry.get(key)), "")
 
 
-def _read_entry(entry: Json, name: str, around: Surroundings) -> ServerEntry:
+def _read_entry(entry: Json, name: str, host: HostContext) -> ServerEntry:
     if isinstance(entry, HasRegistry):
         return ServerEntry(app=registry_of(entry))
     if not isinstance(entry, Mapping):
         kind = type(entry).__name__
         raise BadTarget(f"{name} should be an object with command or url, not a {kind}")
     try:
-        filled = around.filled(dict(entry))
+        filled = host.filled(dict(entry))
     except LookupError as exc:
         raise BadTarget(f"{name} {exc}") from None
     if isinstance(filled.get("command"), Mapping):
@@ -318,8 +314,8 @@ def _read_entry(entry: Json, name: str, around: Surroundings) -> ServerEntry:
         return msgspec.convert(
             {
                 "command": [str(word) for word in words],
-                "env": _environment(filled, name, around),
-                "cwd": str(around.path(cwd)) if isinstance(cwd, str) else cwd or around.start,
+                "env": _environment(filled, name, host),
+                "cwd": str(host.path(cwd)) if isinstance(cwd, str) else cwd or host.start,
                 "url": _url_of(filled),
                 "headers": filled.get("headers") or {},
                 "transport": kind if kind in ("sse", "rest") else "",
@@ -330,15 +326,15 @@ def _read_entry(entry: Json, name: str, around: Surroundings) -> ServerEntry:
         raise BadTarget(f"{name} is malformed: {exc}") from None
 
 
-def _environment(filled: Mapping[str, Any], name: str, around: Surroundings) -> dict[str, str]:
+def _environment(filled: Mapping[str, Any], name: str, host: HostContext) -> dict[str, str]:
     """Return an entry's variables, after those of its `envFile`."""
-    env = filled.get("env") or filled.get("environment") or {}
-    own = {str(key): str(value) for key, value in env.items()}
+    given = filled.get("env") or filled.get("environment") or {}
+    env = {str(key): str(value) for key, value in given.items()}
     if not filled.get("envFile"):
-        return own
-    file = around.path(str(filled["envFile"]))
+        return env
+    file = host.path(str(filled["envFile"]))
     try:
-        return read_env_file(file) | own
+        return read_env_file(file) | env
     except (OSError, ValueError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else exc
         raise BadTarget(f"{name} cannot use its envFile {file}: {reason}") from None
@@ -349,7 +345,7 @@ def make_transports(
     auth: ClientAuth | None,
     *,
     inherit: bool,
-    stderr: Callable[[str], object] | None = None,
+    stderr: Callable[[str], object] | None,
 ) -> tuple[Callable[[], Transport], ...]:
     """Return functions that make the transports to a server, in the order in which to try them.
 
@@ -361,8 +357,6 @@ def make_transports(
 
         return (lambda: InMemory(entry.app),)
     if not entry.url:
-        from .child_process import ChildProcess, child_environment
-
         env = child_environment(entry.env, inherit=inherit)
         return (lambda: ChildProcess(entry.command, env, entry.cwd, stderr),)
     from .http_requests import HttpRequests

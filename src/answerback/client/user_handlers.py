@@ -89,17 +89,7 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
             case "ping":
                 return {}
             case "elicitation/create" if self.elicit is not None:
-                # The handler may show no pages, and the only pages are those of the web.
-                mode, url = params.get("mode", "form"), params.get("url")
-                if mode not in ("form", "url") or (mode == "url" and not self.elicit_url):
-                    raise RpcError(
-                        INVALID_PARAMS, f"Invalid params: the mode {mode!r} is not supported"
-                    )
-                if mode == "url" and not re.match(r"https?://[^\s/]", str(url), re.IGNORECASE):
-                    raise RpcError(
-                        INVALID_PARAMS, "Invalid params: url is not the address of a web page"
-                    )
-                return await _elicited(self.elicit, params)
+                return await self._elicited(self.elicit, params)
             case "sampling/createMessage" if self.sample is not None:
                 sampled = await _run(self.sample, params)
                 if not isinstance(sampled, str):
@@ -110,6 +100,33 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
                 given = await _run(self.roots) if callable(self.roots) else self.roots
                 return {"roots": [_root(each) for each in given]}
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
+
+    async def _elicited(self, handler: Callable[..., Any], params: JsonObject) -> JsonObject:
+        # The handler may show no pages, and the only pages are those of the web.
+        mode, url = params.get("mode", "form"), params.get("url", "")
+        if mode not in ("form", "url") or (mode == "url" and not self.elicit_url):
+            text = f"Invalid params: the mode {mode!r} is not supported"
+            raise RpcError(INVALID_PARAMS, text)
+        if mode == "url" and not re.match(r"https?://[^\s/]", str(url), re.IGNORECASE):
+            text = "Invalid params: url is not the address of a web page"
+            raise RpcError(INVALID_PARAMS, text)
+        schema = params.get("requestedSchema") or {}
+        try:
+            form = msgspec.convert(schema, _Form)
+            request = ElicitationRequest(
+                message=str(params.get("message", "")),
+                mode=mode,
+                schema=schema,
+                url=url,
+                id=params.get("elicitationId", ""),
+            )
+            given = await _run(handler, request)
+        except (TypeError, msgspec.ValidationError) as exc:
+            raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None
+        answer = _as_answer(given)
+        if mode == "form" and answer["action"] == "accept":
+            answer["content"] = form.with_defaults(answer.get("content") or {})
+        return answer
 
 
 async def _run(handler: Callable[..., Any], *arguments: object) -> Any:
@@ -136,9 +153,9 @@ class _Form(msgspec.Struct):
         """Return the content with the fields' defaults; raises RpcError if it does not fit."""
         fields = {key: each for key, each in self.properties.items() if isinstance(each, dict)}
         defaults = {key: field["default"] for key, field in fields.items() if "default" in field}
-        whole = defaults | content
-        faults = [f"the field {key!r} is missing" for key in self.required if key not in whole]
-        for key, value in whole.items():
+        filled = defaults | content
+        faults = [f"the field {key!r} is missing" for key in self.required if key not in filled]
+        for key, value in filled.items():
             if key in fields and not _fits(value, fields[key]):
                 kind = fields[key].get("type")
                 wanted = "one of its choices" if "enum" in fields[key] else f"of type {kind}"
@@ -147,26 +164,7 @@ class _Form(msgspec.Struct):
             text = f"the handler's answer does not fit the form: {'; '.join(faults)}"
             logger("answerback.client").error(text)
             raise RpcError(INTERNAL_ERROR, text)
-        return whole
-
-
-async def _elicited(handler: Callable[..., Any], params: JsonObject) -> JsonObject:
-    try:
-        form = msgspec.convert(params.get("requestedSchema") or {}, _Form)
-        request = ElicitationRequest(
-            message=str(params.get("message", "")),
-            mode=params.get("mode", "form"),
-            schema=params.get("requestedSchema") or {},
-            url=params.get("url", ""),
-            id=params.get("elicitationId", ""),
-        )
-        given = await _run(handler, request)
-    except (TypeError, msgspec.ValidationError) as exc:
-        raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None
-    answer = _as_answer(given)
-    if request.mode == "form" and answer["action"] == "accept":
-        answer["content"] = form.with_defaults(answer.get("content") or {})
-    return answer
+        return filled
 
 
 def _as_answer(given: object) -> JsonObject:
@@ -181,8 +179,7 @@ def _as_answer(given: object) -> JsonObject:
         if given.get("action") in ("accept", "decline", "cancel"):
             return dict(given)
         return {"action": "accept", "content": dict(given)}
-    content: Any = msgspec.to_builtins(given)
-    return {"action": "accept", "content": content}
+    return {"action": "accept", "content": msgspec.to_builtins(given)}
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -276,11 +273,10 @@ class InputRounds:
         answers = {key: await self._answer(each, questions) for key, each in questions.items()}
         if not questions:
             await asyncio.sleep(min(0.05 * 2**round, 0.25))
-        again = {name: value for name, value in params.items() if name != "requestState"}
+        last = ("requestState", "inputResponses")
+        again = {name: value for name, value in params.items() if name not in last}
         if answers:
             again["inputResponses"] = answers
-        else:
-            again.pop("inputResponses", None)
         if "requestState" in result:
             again["requestState"] = result["requestState"]
         return again
@@ -293,7 +289,7 @@ class InputRounds:
             case _:
                 raise NoAnswer("the server asks a question without a method", code=INPUT_REQUIRED)
         url = params.get("url") if params.get("mode") == "url" else None
-        if isinstance(url, str) and url in self._visited and await self._waits(None):
+        if isinstance(url, str) and url in self._visited and await self._wait_for_visit(None):
             return {"action": "accept"}
         try:
             answer = await self._ask(method, params)
@@ -314,7 +310,7 @@ class InputRounds:
         pages = [each for each in found or () if isinstance(each, dict)]
         new = [each for each in pages if str(each.get("url")) not in self._visited]
         if pages and not new:
-            return await self._waits(str(pages[0].get("elicitationId")))
+            return await self._wait_for_visit(str(pages[0].get("elicitationId")))
         for page in new:
             try:
                 answer = await self._ask("elicitation/create", {**page, "mode": "url"})
@@ -329,7 +325,7 @@ class InputRounds:
         with self._users_time():
             return await self._connection.ask_user(method, params)
 
-    async def _waits(self, visit: str | None) -> bool:
+    async def _wait_for_visit(self, visit: str | None) -> bool:
         """Wait a moment for a page to be completed; return False if the user took too long."""
         if self._user_seconds >= _VISIT_SECONDS:
             return False
@@ -339,5 +335,5 @@ class InputRounds:
             if visit is None:
                 await asyncio.sleep(seconds)
             else:
-                await self._connection.messages.visits.wait(visit, seconds)
+                await self._connection.messages.page_visited(visit, seconds)
         return True

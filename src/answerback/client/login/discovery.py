@@ -1,4 +1,7 @@
-"""Finds an authorization server: the challenge, its metadata, and requests that stay safe."""
+"""Finds the server's issuer of tokens: from its challenge, and from the metadata of both.
+
+`send` keeps these requests out of nearer networks than the server's.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import msgspec
 
 from ...auth.bearer import is_loopback_url, is_secure, metadata_paths, metadata_urls
-from ...core.json_value import Json, JsonObject
+from ...core.json_value import Json
 from ...core.secrets import mask_url
 from ...http1.http_connection import HttpFailure
 from ...http1.http_pool import BodyTooLarge, fetch, parse_url
@@ -75,9 +78,8 @@ class LoginResponse(msgspec.Struct, frozen=True):
     @property
     def reason(self) -> str:
         """The OAuth error with its description, or the status."""
-        said = " ".join(str(self.document.get("error_description") or "").split())[:300]
-        parts = [self.error, said]
-        return ": ".join(each for each in parts if each) or f"HTTP status {self.status}"
+        text = " ".join(str(self.document.get("error_description") or "").split())[:300]
+        return ": ".join(filter(None, (self.error, text))) or f"HTTP status {self.status}"
 
 
 async def send(
@@ -115,23 +117,21 @@ async def send(
                 )
                 location = found.headers.get("location", "")
                 if method != "GET" or found.status not in _MOVED or not location:
-                    return LoginResponse(found.status, _document(found.body))
+                    break
                 url = urljoin(url, location)
+            else:
+                raise LoginError(f"{mask_url(url)} is redirected too often")
     except TimeoutError:
         raise LoginError(f"{mask_url(url)} did not answer within {_SECONDS:g} seconds") from None
     except BodyTooLarge:
         raise LoginError(f"{mask_url(url)} is larger than {_MAX_DOCUMENT} bytes") from None
     except HttpFailure as exc:
         raise LoginError(f"{mask_url(url)} cannot be read: {exc}") from None
-    raise LoginError(f"{mask_url(url)} is redirected too often")
-
-
-def _document(body: bytes) -> JsonObject:
     try:
-        found = msgspec.json.decode(body)
+        document = msgspec.json.decode(found.body)
     except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        document = {}
+    return LoginResponse(found.status, document if isinstance(document, dict) else {})
 
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -142,8 +142,8 @@ _TOKEN68 = re.compile(r"\s+[A-Za-z0-9._~+/-]+=*(?=\s*(?:,|$))")
 _MAX_HEADER = 16_384
 
 
-class AskedLogin(msgspec.Struct, frozen=True):
-    """A Bearer challenge; members that the server did not send are empty."""
+class BearerChallenge(msgspec.Struct, frozen=True):
+    """A challenge for a bearer token; members that the server did not send are empty."""
 
     error: str = ""
     description: str = ""
@@ -168,17 +168,17 @@ def read_challenges(header: str) -> list[tuple[str, dict[str, str]]]:
     return found
 
 
-def asked_login(header: str) -> AskedLogin:
-    """Return the first challenge for a bearer token; an empty one if there is none."""
+def bearer_challenge(header: str) -> BearerChallenge:
+    """Return the first challenge of its kind; an empty one if there is none."""
     for scheme, parameters in read_challenges(header):
         if scheme == "bearer":
-            return AskedLogin(
+            return BearerChallenge(
                 error=parameters.get("error", ""),
                 description=parameters.get("error_description", ""),
                 scopes=tuple(parameters.get("scope", "").split()),
                 metadata_url=parameters.get("resource_metadata", ""),
             )
-    return AskedLogin()
+    return BearerChallenge()
 
 
 class ResourceMetadata(msgspec.Struct, frozen=True):
@@ -216,8 +216,8 @@ async def find_resource(
     """
     failures = []
     parts = urlsplit(server)
-    own = f"{parts.scheme}://{parts.netloc}"
-    places = [own + path for path in metadata_paths(server)[:2]]
+    site = f"{parts.scheme}://{parts.netloc}"
+    places = [site + path for path in metadata_paths(server)[:2]]
     for url in dict.fromkeys([metadata_url, *places] if metadata_url else places):
         try:
             response = await send("GET", url, zone=zone)
@@ -239,7 +239,7 @@ async def find_resource(
             return ResourceMetadata(resource, issuers, _strings(document.get("scopes_supported")))
         failures.append(f"{mask_url(url)} answered with HTTP status {response.status}")
     if all("HTTP status 4" in each for each in failures):
-        return ResourceMetadata(server, (issuer or own,), is_guess=not issuer)
+        return ResourceMetadata(server, (issuer or site,), is_guess=not issuer)
     raise LoginError(f"it is not known where to log in to {server}: {'; '.join(failures)}")
 
 
@@ -270,29 +270,23 @@ async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
         except LoginError as exc:
             failures.append(str(exc))
             continue
-        if response.status != 200 or not response.document:
+        document = response.document
+        if response.status != 200 or not document:
             failures.append(f"{mask_url(url)} answered with HTTP status {response.status}")
-        elif response.document.get("issuer") != issuer:
-            named = response.document.get("issuer")
+            continue
+        named = document.get("issuer")
+        if named != issuer:
             failures.append(f"{mask_url(url)} is the metadata of {named!r}, not of {issuer!r}")
-        else:
-            return _issuer(response.document, url)
+            continue
+        # Some issuers write null for a member that they do not have.
+        given = {name: value for name, value in document.items() if value is not None}
+        try:
+            found = msgspec.convert(given, IssuerMetadata)
+        except msgspec.ValidationError as exc:
+            raise LoginError(f"{mask_url(url)} cannot be used: {exc}") from None
+        for name in ("authorization_endpoint", "token_endpoint", "registration_endpoint"):
+            page = getattr(found, name)
+            if page and not is_secure(page):
+                raise LoginError(f"{mask_url(url)}: {name} {page!r} should be an https URL")
+        return found
     raise LoginError(f"the issuer {issuer} has no metadata: {'; '.join(failures)}")
-
-
-def _issuer(document: JsonObject, url: str) -> IssuerMetadata:
-    # Unusable members are left out, because nobody else needs them.
-    kept = {name: value for name, value in document.items() if value is not None}
-    try:
-        found = msgspec.convert(kept, IssuerMetadata)
-    except msgspec.ValidationError as exc:
-        raise LoginError(f"{mask_url(url)} cannot be used: {exc}") from None
-    pages = {
-        "authorization_endpoint": found.authorization_endpoint,
-        "token_endpoint": found.token_endpoint,
-        "registration_endpoint": found.registration_endpoint,
-    }
-    for name, page in pages.items():
-        if page and not is_secure(page):
-            raise LoginError(f"{mask_url(url)}: {name} {page!r} should be an https URL")
-    return found

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ...auth.bearer import is_secure
 from ...core.secrets import mask_url
 from ..faults import LoginError
 from ..targets import BadTarget
-from .discovery import asked_login
-from .token_endpoint import AskClient, ClientChoice
+from .discovery import bearer_challenge
 from .token_store import LoginRecords, MemoryTokens, RegisteredClient, TokenStore
 from .user_consent import LoopbackRedirect, OpenUrl, browser
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from ..http_requests import AuthChallenge, ClientAuth
     from .server_login import ServerLogin
 
+AskClient = Callable[[str], Any]
+"""Gets the issuer's URL, and returns a RegisteredClient, its id, or None; may be async."""
 _ANY_PORT = "http://127.0.0.1:0/callback"
 
 
@@ -69,12 +70,10 @@ class Login:
             raise TypeError(f"scopes={scopes!r} should be a list, such as {scopes.split()!r}")
         self.redirect_uri = options.get("redirect_uri", _ANY_PORT)
         LoopbackRedirect(self.redirect_uri)
-        self.choice = ClientChoice(
-            client=RegisteredClient(client) if isinstance(client, str) else client,
-            document=document,
-            ask=options.get("ask_client"),
-            name=options.get("name", "Answerback"),
-        )
+        self.client = RegisteredClient(client) if isinstance(client, str) else client
+        self.document = document
+        self.ask_client = options.get("ask_client")
+        self.name = options.get("name", "Answerback")
         self.scopes = tuple(scopes)
         self.records = LoginRecords(options.get("store") or MemoryTokens())
         self.open_url = options.get("open_url", browser)
@@ -88,7 +87,8 @@ class Login:
         return ServerLogin(self, url)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.choice.label or self.choice.name}>"
+        client = self.document if self.client is None else self.client.id
+        return f"<{type(self).__name__} {client or self.name}>"
 
 
 class ClientCredentials(Login):
@@ -129,7 +129,7 @@ class BearerToken:
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
         if challenge.status == 403:
-            asked = asked_login(challenge.headers.get("www-authenticate", ""))
+            asked = bearer_challenge(challenge.headers.get("www-authenticate", ""))
             needs = f"; it needs the scopes {' '.join(asked.scopes)}" if asked.scopes else ""
             text = f"the token does not allow this (HTTP status 403){needs}"
             raise LoginError(text, code="FORBIDDEN")

@@ -19,17 +19,17 @@ from ...core.stopped_clocks import WaitingClocks
 from ..faults import LoginError
 from ..http_requests import AuthChallenge
 from .discovery import (
-    AskedLogin,
+    BearerChallenge,
     IssuerMetadata,
     ResourceMetadata,
-    asked_login,
+    bearer_challenge,
     check_zone,
     find_issuer,
     find_resource,
     network_zone,
 )
 from .login_settings import Login
-from .token_endpoint import ClientNeeds, TokenEndpoint, TokenRefused, choose_client
+from .token_endpoint import TokenEndpoint, TokenRefused, choose_client
 from .token_store import Grant, RegisteredClient
 from .user_consent import Consent, LoopbackRedirect, call_user
 
@@ -48,32 +48,30 @@ class ChosenIssuer(msgspec.Struct, frozen=True):
     """The server's network zone: no request goes to a nearer one."""
 
 
-async def choose_issuer(login: Login, server: str, asked: AskedLogin, last: str) -> ChosenIssuer:
+async def choose_issuer(
+    login: Login, server: str, asked: BearerChallenge, last: str
+) -> ChosenIssuer:
     """Choose where to log in to the server at a URL; *last* is the last login's issuer.
 
     Nobody is asked, so all of it has to end in time: it is bounded by the call's time-out too.
     """
+    client = login.client
+    named = client.issuer if client is not None and client.issuer else ""
+    failure: LoginError | None = None
     try:
         async with asyncio.timeout(_SECONDS):
-            return await _choose(login, server, asked, last)
+            zone = await network_zone(server)
+            resource = await find_resource(server, asked.metadata_url, zone, named)
+            for issuer in (await _allowed(login, server, resource.issuers, last))[:_MAX_ISSUERS]:
+                try:
+                    return ChosenIssuer(server, resource, await find_issuer(issuer, zone), zone)
+                except LoginError as exc:
+                    failure = failure or exc
     except TimeoutError:
         text = (
             f"it is not known where to log in to {mask_url(server)}: its metadata and its issuer's"
         )
         raise LoginError(f"{text} did not arrive within {_SECONDS:g} seconds") from None
-
-
-async def _choose(login: Login, server: str, asked: AskedLogin, last: str) -> ChosenIssuer:
-    zone = await network_zone(server)
-    client = login.choice.client
-    named = client.issuer if client is not None and client.issuer else ""
-    resource = await find_resource(server, asked.metadata_url, zone, named)
-    failure: LoginError | None = None
-    for issuer in (await _allowed(login, server, resource.issuers, last))[:_MAX_ISSUERS]:
-        try:
-            return ChosenIssuer(server, resource, await find_issuer(issuer, zone), zone)
-        except LoginError as exc:
-            failure = failure or exc
     assert failure is not None
     if resource.is_guess:
         text = (
@@ -88,7 +86,7 @@ async def _allowed(
     login: Login, server: str, issuers: tuple[str, ...], last: str
 ) -> tuple[str, ...]:
     """Return the issuers that may be used, the last one first; a registered client has only one."""
-    client = login.choice.client
+    client = login.client
     if client is not None:
         issuer = client.issuer or await login.records.bound_issuer(server, client.id)
         if issuer is not None and issuer not in issuers:
@@ -114,18 +112,17 @@ async def log_in(
 ) -> Grant:
     """Log in for *scopes*; raises LoginError. *clocks* pause only while the user is asked."""
     if login.grant == "client_credentials":
-        assert login.choice.client is not None
-        endpoint = await _endpoint(login, chosen, login.choice.client)
+        assert login.client is not None
+        endpoint = await _endpoint(login, chosen, login.client)
         return await endpoint.client_credentials(scopes)
     try:
         async with asyncio.timeout(login.timeout):
             async with await _redirect(login, chosen) as redirect:
                 return await _log_in_user(login, chosen, scopes, redirect, clocks)
     except TimeoutError:
-        issuer, seconds = chosen.issuer.issuer, login.timeout
-        text = f"nobody logged in at {issuer} within {seconds:g} seconds"
-        if redirect.foreign:
-            text += f"; {redirect.foreign} answers had the state of another login"
+        text = f"nobody logged in at {chosen.issuer.issuer} within {login.timeout:g} seconds"
+        if redirect.refused:
+            text += f"; {redirect.refused} answers had the state of another login"
         raise LoginError(text) from None
 
 
@@ -136,11 +133,10 @@ async def _log_in_user(
     redirect: LoopbackRedirect,
     clocks: WaitingClocks,
 ) -> Grant:
-    issuer, records = chosen.issuer, login.records
+    issuer = chosen.issuer
     if issuer.authorization_endpoint:
         await check_zone(issuer.authorization_endpoint, chosen.zone)
-    needs = ClientNeeds(redirect.uri, scopes)
-    client = await choose_client(login.choice, issuer, needs, records, chosen.zone, clocks)
+    client = await choose_client(login, issuer, redirect.uri, scopes, chosen.zone, clocks)
     consent = Consent(
         issuer=issuer,
         client_id=client.id,
@@ -160,22 +156,22 @@ async def _log_in_user(
     except TokenRefused as exc:
         if exc.error == "invalid_client" and client.dynamic:
             # The issuer has forgotten the registration; the next login makes a new one.
-            await records.keep_registration(issuer.issuer, None)
+            await login.records.keep_registration(issuer.issuer, None)
         raise
 
 
 async def _redirect(login: Login, chosen: ChosenIssuer) -> LoopbackRedirect:
     """Return the redirect address; the client's registered one, if it is free."""
-    choice, uri = login.choice, login.redirect_uri
+    client, uri = login.client, login.redirect_uri
     if urlsplit(uri).port:
         return LoopbackRedirect(uri)
-    if choice.client is not None:
-        return LoopbackRedirect(choice.client.redirect_uri or uri)
-    kept = await login.records.registration(chosen.issuer.issuer)
-    if kept is not None and kept.redirect_uri:
+    if client is not None:
+        return LoopbackRedirect(client.redirect_uri or uri)
+    client = await login.records.registration(chosen.issuer.issuer)
+    if client is not None and client.redirect_uri:
         with suppress(LoginError):
-            async with LoopbackRedirect(kept.redirect_uri):
-                return LoopbackRedirect(kept.redirect_uri)
+            async with LoopbackRedirect(client.redirect_uri):
+                return LoopbackRedirect(client.redirect_uri)
     return LoopbackRedirect(uri)
 
 
@@ -189,7 +185,7 @@ async def _endpoint(login: Login, chosen: ChosenIssuer, client: RegisteredClient
 
 _STEP_UPS = 8
 """How often the user is asked for more scopes in one connection."""
-_MAX_SAID = 200
+_MAX_REASON = 200
 """How much of a server's reason is shown."""
 _RETRY = 30.0
 """Seconds between two attempts to refresh a token before a request, if the first one fails."""
@@ -202,7 +198,8 @@ class ServerLogin:
     def __init__(self, login: Login, url: str) -> None:
         self._login = login
         self._url = canonical(url)
-        self._client = login.choice.label
+        self._client = login.document if login.client is None else login.client.id
+        """The client's id; empty if it is only known after the login."""
         self._lock = asyncio.Lock()
         self._clocks = WaitingClocks()
         self._is_loaded = False
@@ -235,10 +232,10 @@ class ServerLogin:
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
         """Return the headers with which to resend a refused request; raises LoginError."""
-        asked = asked_login(challenge.headers.get("www-authenticate", ""))
+        asked = bearer_challenge(challenge.headers.get("www-authenticate", ""))
         if challenge.status == 403 and asked.error != "insufficient_scope":
-            said = asked.description or " ".join(challenge.body.decode("utf-8", "replace").split())
-            text = f"the server does not allow this (HTTP status 403): {said[:200]}"
+            reason = asked.description or " ".join(challenge.body.decode(errors="replace").split())
+            text = f"the server does not allow this (HTTP status 403): {reason[:_MAX_REASON]}"
             raise LoginError(text, code="FORBIDDEN")
         if not is_secure(self._url):
             text = f"{mask_url(self._url)} asks for a login, but tokens are sent over https only"
@@ -264,7 +261,7 @@ class ServerLogin:
         self._grant = grant
         self._headers = _NO_HEADERS if grant is None else {"authorization": grant.header}
 
-    async def _answer(self, asked: AskedLogin, *, steps_up: bool) -> None:
+    async def _answer(self, asked: BearerChallenge, *, steps_up: bool) -> None:
         if steps_up:
             # The user is asked once for the same scopes, and not too often for others.
             wanted = frozenset(asked.scopes)
@@ -285,16 +282,23 @@ class ServerLogin:
             assert grant is not None
             is_new = self._is_untried and not grant.is_expired
             if is_new and not self._came_by_refresh:
-                said = f": {asked.description[:_MAX_SAID]}" if asked.description else ""
-                raise LoginError(f"the server does not accept the token that the login gave{said}")
-            if grant.refresh_token and not is_new and await self._refreshes(grant, chosen.issuer):
-                return
+                reason = f": {asked.description[:_MAX_REASON]}" if asked.description else ""
+                text = "the server does not accept the token that the login gave"
+                raise LoginError(text + reason)
+            if grant.refresh_token and not is_new:
+                try:
+                    await self._refresh(grant, chosen.issuer)
+                    return
+                except TokenRefused:
+                    # Another process may have refreshed it; otherwise it needs a login.
+                    if self._grant is not None and self._grant.header != grant.header:
+                        return
         known = grant.scopes if is_same and grant is not None else ()
         scopes = self._scopes(asked, chosen, known)
         await self._keep(await log_in(self._login, chosen, scopes, self._clocks))
 
     def _scopes(
-        self, asked: AskedLogin, chosen: ChosenIssuer, known: tuple[str, ...]
+        self, asked: BearerChallenge, chosen: ChosenIssuer, known: tuple[str, ...]
     ) -> tuple[str, ...]:
         """Return a challenge's scopes, else the metadata's, with those asked for before."""
         wanted = asked.scopes or chosen.resource.scopes
@@ -305,14 +309,6 @@ class ServerLogin:
         )
         # By itself it would replace the issuer's default scopes.
         return (*scopes, "offline_access") if scopes and is_offline else tuple(scopes)
-
-    async def _refreshes(self, grant: Grant, issuer: IssuerMetadata) -> bool:
-        """Refresh the token; return False if that needs a login."""
-        try:
-            await self._refresh(grant, issuer)
-        except TokenRefused:
-            return self._grant is not None and self._grant.header != grant.header
-        return True
 
     async def _refresh(self, grant: Grant, issuer: IssuerMetadata) -> None:
         """Refresh the token. A request that is cancelled meanwhile waits until this has ended.
@@ -329,7 +325,7 @@ class ServerLogin:
             raise
 
     async def _exchange(self, grant: Grant, issuer: IssuerMetadata) -> None:
-        client = self._login.choice.client
+        client = self._login.client
         if client is None or client.id != grant.client.id:
             client = grant.client
         endpoint = TokenEndpoint(issuer, client, grant.resource, await network_zone(self._url))
@@ -353,9 +349,9 @@ class ServerLogin:
         self._came_by_refresh = by_refresh
         self._retry_at = 0.0
         self._use(grant)
-        own = self._login.choice.client
-        if own is not None:
+        client = self._login.client
+        if client is not None:
             # The program's secret is not kept with its tokens.
-            public = msgspec.structs.replace(own, secret=None, private_key=None)
+            public = msgspec.structs.replace(client, secret=None, private_key=None)
             grant = msgspec.structs.replace(grant, client=public)
         await self._login.records.keep_grant(self._url, self._client, grant)

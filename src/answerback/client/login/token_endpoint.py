@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from base64 import b64encode
-from collections.abc import Callable
 from contextlib import suppress
 from secrets import token_urlsafe
 from typing import Any
@@ -17,83 +16,57 @@ from ...core.stopped_clocks import WaitingClocks
 from ...errors import needs_extra
 from ..faults import LoginError
 from .discovery import IssuerMetadata, LoginResponse, send
-from .token_store import Grant, LoginRecords, RegisteredClient
+from .login_settings import Login
+from .token_store import Grant, RegisteredClient
 from .user_consent import call_user
 
-AskClient = Callable[[str], Any]
-"""Gets the issuer's URL, and returns a RegisteredClient, its id, or None; may be async."""
 _USABLE = ("none", "client_secret_basic", "client_secret_post")
 
 
-class ClientChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The ways in which a program may get a client."""
-
-    client: RegisteredClient | None = None
-    document: str = ""
-    """The https URL of the application's own metadata document, which is the client's id."""
-    ask: AskClient | None = None
-    name: str
-    """The name that users read when they are asked to consent."""
-
-    @property
-    def label(self) -> str:
-        """The client's id, if it is known before the login."""
-        return self.client.id if self.client is not None else self.document
-
-
-class ClientNeeds(msgspec.Struct, frozen=True):
-    """The redirect address and the scopes that a client is used with."""
-
-    redirect: str
-    scopes: tuple[str, ...]
-
-    def are_met_by(self, client: RegisteredClient) -> bool:
-        """Return whether a registered client can be used; the user's own always can."""
-        same = client.redirect_uri == self.redirect and set(self.scopes) <= set(client.scopes)
-        return same or not client.dynamic
-
-
 async def choose_client(
-    choice: ClientChoice,
+    login: Login,
     issuer: IssuerMetadata,
-    needs: ClientNeeds,
-    records: LoginRecords,
+    redirect: str,
+    scopes: tuple[str, ...],
     zone: int,
     clocks: WaitingClocks,
 ) -> RegisteredClient:
     """Return the client for an issuer; raises LoginError if there is none."""
-    if choice.client is not None:
-        return choice.client
-    if choice.document and issuer.client_id_metadata_document_supported:
-        return RegisteredClient(choice.document, auth_method="none")
-    kept = await records.registration(issuer.issuer)
-    if kept is not None and needs.are_met_by(kept):
-        return kept
+    if login.client is not None:
+        return login.client
+    if login.document and issuer.client_id_metadata_document_supported:
+        return RegisteredClient(login.document, auth_method="none")
+    found = await login.records.registration(issuer.issuer)
+    if found is not None:
+        fits = found.redirect_uri == redirect and set(scopes) <= set(found.scopes)
+        # A client that the user registered is used as it is.
+        if fits or not found.dynamic:
+            return found
     if issuer.registration_endpoint:
-        client = await _register(choice.name, issuer, needs, zone)
+        client = await _register(login.name, issuer, redirect, scopes, zone)
     else:
         with clocks.asking():
-            client = await _ask(choice, issuer.issuer, needs.redirect)
-    await records.keep_registration(issuer.issuer, client)
+            client = await _ask(login, issuer.issuer, redirect)
+    await login.records.keep_registration(issuer.issuer, client)
     return client
 
 
 async def _register(
-    name: str, issuer: IssuerMetadata, needs: ClientNeeds, zone: int
+    name: str, issuer: IssuerMetadata, redirect: str, scopes: tuple[str, ...], zone: int
 ) -> RegisteredClient:
     """Register a client (RFC 7591)."""
     supported = issuer.token_endpoint_auth_methods_supported
     wanted = next((each for each in _USABLE if supported is None or each in supported), "none")
     metadata = {
         "client_name": name,
-        "redirect_uris": [needs.redirect],
+        "redirect_uris": [redirect],
         "application_type": "native",
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": wanted,
     }
     # Some issuers grant only registered scopes; others refuse to register servers' scopes.
-    scope = {"scope": " ".join(needs.scopes)} if needs.scopes else {}
+    scope = {"scope": " ".join(scopes)} if scopes else {}
     response = await send("POST", issuer.registration_endpoint, zone=zone, json=metadata | scope)
     if scope and response.error == "invalid_client_metadata":
         response = await send("POST", issuer.registration_endpoint, zone=zone, json=metadata)
@@ -101,7 +74,7 @@ async def _register(
     if response.status not in (200, 201) or not isinstance(found.get("client_id"), str):
         raise LoginError(
             f"{issuer.issuer} does not register this program: {response.reason}; register a client "
-            f"there with the redirect address {needs.redirect}, and give Login(client=…) its id"
+            f"there with the redirect address {redirect}, and give Login(client=…) its id"
         )
     secret = found.get("client_secret")
     method = found.get("token_endpoint_auth_method")
@@ -115,16 +88,16 @@ async def _register(
         secret=secret if isinstance(secret, str) and method != "none" else None,
         issuer=issuer.issuer,
         auth_method=method,
-        redirect_uri=needs.redirect,
-        scopes=needs.scopes,
+        redirect_uri=redirect,
+        scopes=scopes,
         expires=float(expires) if isinstance(expires, int | float) and expires > 0 else 0.0,
         dynamic=True,
     )
 
 
-async def _ask(choice: ClientChoice, issuer: str, redirect: str) -> RegisteredClient:
-    if choice.ask is not None:
-        found = await call_user(choice.ask, issuer)
+async def _ask(login: Login, issuer: str, redirect: str) -> RegisteredClient:
+    if login.ask_client is not None:
+        found = await call_user(login.ask_client, issuer)
         if isinstance(found, str) and found:
             found = RegisteredClient(found)
         if isinstance(found, RegisteredClient):
@@ -158,7 +131,9 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
     resource: str
     zone: int
 
-    async def exchange(self, code: str, verifier: str, redirect: str, scopes: Any) -> Grant:
+    async def exchange(
+        self, code: str, verifier: str, redirect: str, scopes: tuple[str, ...]
+    ) -> Grant:
         """Exchange a code from the authorization endpoint for tokens."""
         form = {
             "grant_type": "authorization_code",
@@ -166,7 +141,7 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
             "redirect_uri": redirect,
             "code_verifier": verifier,
         }
-        return await self._request(form, tuple(scopes))
+        return await self._request(form, scopes)
 
     async def refresh(self, grant: Grant) -> Grant:
         """Get new tokens for a refresh token, which stays if there is no new one."""
@@ -209,12 +184,12 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
             client=self.client,
             access_token=token,
             refresh_token=str(found.get("refresh_token") or refresh_token),
-            expires=_end(found.get("expires_in")),
+            expires=_expiry(found.get("expires_in")),
             scopes=tuple(dict.fromkeys((*scopes, *more))),
         )
 
 
-def _end(seconds: Any) -> float:
+def _expiry(seconds: Any) -> float:
     """Return when a token is no longer used; some issuers write the seconds as a text."""
     try:
         left = float(seconds)
@@ -259,19 +234,18 @@ def _method_for(client: RegisteredClient, issuer: IssuerMetadata) -> str:
     return "client_secret_post" if "client_secret_post" in supported else "none"
 
 
-def _private_key(text: str, read: Any) -> Any:
-    for kind in ("EC", "RSA"):
-        with suppress(ValueError):
-            return read(text, kind)
-    raise LoginError("private_key should be the PEM text of an EC or RSA key")
-
-
 def _assertion(client: RegisteredClient, issuer: str) -> str:
     """Return a signed statement of who the client is (RFC 7523)."""
     with needs_extra("auth"):
         from joserfc import jwk, jws
 
-    key = _private_key(client.private_key or "", jwk.import_key)
+    import_key: Any = jwk.import_key
+    for kind in ("EC", "RSA"):
+        with suppress(ValueError):
+            key = import_key(client.private_key or "", kind)
+            break
+    else:
+        raise LoginError("private_key should be the PEM text of an EC or RSA key")
     now = int(time.time())
     claims = {
         "iss": client.id,
@@ -281,5 +255,5 @@ def _assertion(client: RegisteredClient, issuer: str) -> str:
         "iat": now,
         "exp": now + _ASSERTION_SECONDS,
     }
-    algorithm = "RS256" if key.key_type == "RSA" else "ES256"
+    algorithm = "RS256" if kind == "RSA" else "ES256"
     return jws.serialize_compact({"alg": algorithm}, json.dumps(claims), key)

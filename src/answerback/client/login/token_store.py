@@ -20,6 +20,11 @@ import msgspec
 from ...errors import needs_extra
 from ..faults import LoginError
 
+if os.name == "posix":
+    import fcntl
+else:
+    import msvcrt
+
 _LOCK_SECONDS = 10.0
 """Seconds to wait for another process that writes the file."""
 
@@ -150,14 +155,10 @@ def _open_private(name: str, flags: int) -> int:
 def _takes_lock(descriptor: int) -> bool:
     try:
         if os.name == "posix":
-            import fcntl
-
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         else:
-            import msvcrt
-
-            locking: Any = vars(msvcrt)["locking"]
-            locking(descriptor, vars(msvcrt)["LK_NBLCK"], 1)
+            windows: Any = vars(msvcrt)
+            windows["locking"](descriptor, windows["LK_NBLCK"], 1)
     except OSError:
         return False
     return True

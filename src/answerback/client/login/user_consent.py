@@ -1,5 +1,5 @@
-"""The part of a login that the user does in a browser: the authorization request, and the check
-of its answer (PKCE S256, state, iss)."""
+"""The user's part of a login, in a browser: the authorization request, the redirect address, and
+the check of the answer (PKCE S256, state, iss)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PAGE = (
     "<body style='font-family:sans-serif;margin:4em auto;max-width:30em'><p>{}</p></body></html>"
 )
 _TAKEN = "The program has got the answer. You can close this page."
-_FOREIGN = "This answer does not belong to a login that is waiting."
+_REFUSED = "This answer does not belong to a login that is waiting."
 
 
 class LoopbackRedirect:
@@ -52,7 +52,7 @@ class LoopbackRedirect:
         self._server: asyncio.Server | None = None
         self._answer: asyncio.Future[dict[str, str]] | None = None
         self.accepts: Callable[[Mapping[str, str]], bool] = bool
-        self.foreign = 0
+        self.refused = 0
         """How many answers from other logins arrived."""
 
     @property
@@ -107,8 +107,8 @@ class LoopbackRedirect:
         found = dict(parse_qsl(target.query))
         assert self._answer is not None
         if self._answer.done() or not self.accepts(found):
-            self.foreign += not self._answer.done()
-            return "400 Bad Request", _FOREIGN
+            self.refused += not self._answer.done()
+            return "400 Bad Request", _REFUSED
         self._answer.set_result(found)
         return "200 OK", _TAKEN
 
@@ -178,10 +178,10 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
         if named is not None and named != issuer:
             raise LoginError(f"the answer is of the issuer {named!r}, not of {issuer!r}")
         if "error" in answer:
-            said = answer.get("error_description", "")
             if answer["error"] == "access_denied":
                 raise LoginError("the user did not agree to the login", code="FORBIDDEN")
-            raise LoginError(f"{issuer} refuses the login: {answer['error']} {said}".rstrip())
+            reason = f"{answer['error']} {answer.get('error_description', '')}"
+            raise LoginError(f"{issuer} refuses the login: {reason}".rstrip())
         if not answer.get("code"):
             raise LoginError("the answer has no code")
         return answer["code"]
