@@ -45,6 +45,9 @@ class Clone:
             raise Failed("make setup, as before")
         self.folder, self.home = place / "clone", place / "home"
         self._options = {"umask": umask, **user}
+        folders = os.environ["PATH"].split(os.pathsep)
+        # root's PATH may have folders that an ordinary user cannot enter.
+        self._path = os.pathsep.join(each for each in folders if _can_enter(each, user))
         self.home.mkdir(parents=True)
         # Without hard links: the clone's files may get another owner.
         clone = ["git", "clone", "-q", "--no-hardlinks", str(ROOT), str(self.folder)]
@@ -60,7 +63,7 @@ class Clone:
         _say(f"$ {shlex.join(command)}")
         left_out = {"MAKEFLAGS", "MAKELEVEL", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV"}
         own = {name: value for name, value in os.environ.items() if name not in left_out}
-        own |= {"HOME": str(self.home), **variables}
+        own |= {"HOME": str(self.home), "PATH": self._path, **variables}
         done = subprocess.run(command, cwd=self.folder, env=own, check=False, **self._options)
         return done.returncode
 
@@ -90,6 +93,10 @@ class Clones:
             return Clone(place, 0o022)
         user = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         return Clone(place, 0o022, _python_for(user), **user)
+
+
+def _can_enter(folder: str, user: dict[str, Any]) -> bool:
+    return subprocess.run(["test", "-x", folder], check=False, cwd="/", **user).returncode == 0
 
 
 def _python_for(user: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ STATE = {
     # A context variable with the clocks of the call that runs.
     "core/stopped_clocks.py: RUNNING",
     # A context variable with the call that runs now.
-    "tools/context.py: CURRENT",
+    "tools/current_call.py: CURRENT",
     # A context variable that is set while a target is loaded.
     "cli/program.py: LOADING",
     # The table of error codes, to which `App(codes=…)` adds: an error is looked up without its app.
@@ -336,7 +336,7 @@ def imported_modules(path: Path) -> Iterator[Path]:
 # Private functions that are named once beside their definition, per 1,000 lines. A reader follows
 # such a name instead of reading on, so the code stays in its caller unless the name says more
 # than the lines. The number may only fall.
-ONE_CALLER_HELPERS = 13.7
+ONE_CALLER_HELPERS = 11.6
 
 
 def test_few_private_functions_have_only_one_caller() -> None:
@@ -354,7 +354,7 @@ def test_few_private_functions_have_only_one_caller() -> None:
 
 
 # Modules under 90 lines that one other module imports; the number may only fall.
-SMALL_MODULES_WITH_ONE_IMPORTER = 10
+SMALL_MODULES_WITH_ONE_IMPORTER = 3
 
 
 def test_few_small_modules_have_only_one_importer() -> None:
@@ -376,7 +376,7 @@ def test_few_small_modules_have_only_one_importer() -> None:
 
 # Functions with an import inside; the number may only fall. `tests/test_import_cost.py` shows what
 # each saves: a program that does not call the function starts without the module.
-FUNCTIONS_WITH_IMPORTS = 337
+FUNCTIONS_WITH_IMPORTS = 309
 
 
 def test_few_functions_have_an_import_inside() -> None:
@@ -432,30 +432,30 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # the sentence in CHANGELOG.md that a user would want it for.
 PACKAGES = {
     "": (1_396, 6),
-    "auth": (1_383, 8),
-    "calls": (3_445, 14),
-    "cli": (5_119, 34),
-    "client": (7_643, 27),
-    "core": (3_554, 20),
-    "dialects": (4_322, 18),
-    "fitting": (1_763, 7),
-    "gates": (642, 4),
-    "http1": (999, 3),
-    "inference": (800, 3),
-    "middleware": (612, 6),
-    "models": (2_100, 7),
-    "protocol": (3_451, 13),
-    "reading": (1_364, 5),
-    "records": (2_134, 10),
-    "registry": (1_277, 5),
-    "resilience": (1_589, 6),
-    "rules": (4_620, 19),
-    "server": (9_474, 34),
-    "state": (1_397, 6),
-    "tasks": (2_716, 8),
+    "auth": (1_345, 8),
+    "calls": (3_745, 15),
+    "cli": (4_910, 34),
+    "client": (7_482, 27),
+    "core": (3_535, 20),
+    "dialects": (4_293, 18),
+    "fitting": (1_709, 7),
+    "gates": (635, 4),
+    "http1": (993, 3),
+    "inference": (799, 3),
+    "middleware": (579, 6),
+    "models": (2_058, 7),
+    "protocol": (3_369, 13),
+    "reading": (1_306, 5),
+    "records": (2_059, 10),
+    "registry": (1_252, 5),
+    "resilience": (1_576, 6),
+    "rules": (4_526, 19),
+    "server": (9_080, 34),
+    "state": (1_395, 6),
+    "tasks": (2_647, 8),
     "testing": (329, 2),
-    "tools": (3_939, 15),
-    "types": (6_261, 20),
+    "tools": (3_515, 15),
+    "types": (6_088, 20),
 }
 
 

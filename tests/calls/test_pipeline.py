@@ -4,7 +4,6 @@ import asyncio
 import re
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -457,26 +456,6 @@ def test_a_tool_that_raises_cancelled_error_is_a_failed_call() -> None:
 
     assert reply.error is not None
     assert reply.error.code == "TOOL_EXECUTION_ERROR"
-
-
-def test_a_tool_that_cancels_itself_is_a_failed_call_in_a_task_whose_group_failed() -> None:
-    """Before Python 3.13, such a task looks as if it were being cancelled."""
-    app = App("test")
-
-    @app.tool
-    async def give_up() -> int:
-        raise asyncio.CancelledError
-
-    async def fail() -> None:
-        raise RuntimeError
-
-    async def run() -> Reply[Any]:
-        with suppress(BaseExceptionGroup):
-            async with asyncio.TaskGroup() as group:
-                group.create_task(fail())
-        return await app.call("give_up")
-
-    assert error_of(asyncio.run(run())).code == "TOOL_EXECUTION_ERROR"
 
 
 def test_the_first_tool_error_of_a_group_reaches_the_caller(

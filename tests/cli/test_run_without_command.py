@@ -145,3 +145,12 @@ def test_a_file_that_is_loaded_twice_says_why_tools_are_missing(
         "file imports; there are two Apps now, and what that file registers is missing here: "
         "make the App in a file of its own, which both import\n"
     )
+
+
+def test_the_program_is_named_as_a_shell_reads_it_if_its_path_has_a_space(tmp_path: Path) -> None:
+    file = tmp_path / "my shop.py"
+    file.write_text(SERVER)
+
+    done = run_forked([str(file), "--help"], env=os.environ)
+
+    assert f"python '{file}' call".encode() in done.stdout

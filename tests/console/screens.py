@@ -177,11 +177,12 @@ def apps() -> Iterator[dict[str, str]]:
 @contextmanager
 def cities() -> Iterator[Server]:
     """Serve the app of most pictures from a folder whose path says nothing about this machine."""
-    folder = Path(tempfile.gettempdir()) / "cities"
-    folder.mkdir(exist_ok=True)
-    shutil.copy(Path(__file__).with_name("replying.py"), folder / "cities.py")
-    with _serving(folder, "cities.py") as server:
-        yield server
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "cities"
+        folder.mkdir()
+        shutil.copy(Path(__file__).with_name("replying.py"), folder / "cities.py")
+        with _serving(folder, "cities.py") as server:
+            yield server
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,7 +85,7 @@ def test_each_host_has_the_command_and_the_entry_of_install(
     shown = dict(browser.run(CODES))
 
     command = next(code for code in shown.values() if " install " in code)
-    assert command == f"python {APP} install {host}"
+    assert command == f"python {shlex.quote(str(APP))} install {host}"
     entry = next(code for label, code in shown.items() if label.startswith("Or add this to "))
     assert json.loads(entry) == json.loads(run(f"{command} --print"))
 

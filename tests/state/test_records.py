@@ -205,7 +205,9 @@ def test_many_records_are_sealed_anew_in_few_transactions(make: Make, state_url:
 
     assert done == 300
     assert used < 50
-    assert len(make(NEW).claim("w1", 10, 500, TOOLS)) == 300
+    new = make(NEW)
+    # Few at a time: one claim is one transaction, which a busy database must end in time.
+    assert sum(len(new.claim("w1", 10, 30, TOOLS)) for _ in range(10)) == 300
 
 
 def test_a_record_that_is_in_use_is_sealed_anew_later_and_holds_up_no_other(

@@ -169,25 +169,22 @@ async def on_loop(steps: Coroutine[Any, Any, Any]) -> Any:
     The tool may cancel itself; only cancelling the call ends more than the tool.
     """
     await ON_LOOP
-    import asyncio
-
-    # No local variable holds the task: it keeps the exception, whose traceback keeps this frame.
-    # Not 0 in a task whose TaskGroup has failed, before Python 3.13.
-    before = _cancellations()
     try:
         return await steps
     except BaseException as exc:
-        if not isinstance(exc, asyncio.CancelledError) or _cancellations() > before:
+        import asyncio
+
+        if not isinstance(exc, asyncio.CancelledError) or _is_being_cancelled():
             raise
         raise RuntimeError("the tool cancelled itself") from exc
 
 
-def _cancellations() -> int:
-    """Return how often the running task was asked to cancel."""
+def _is_being_cancelled() -> bool:
     import asyncio
 
+    # In a function of its own: the task keeps the exception, whose traceback keeps its frames.
     task = asyncio.current_task()
-    return 0 if task is None else task.cancelling()
+    return task is not None and task.cancelling() > 0
 
 
 def _awaitable(value: object) -> object:

@@ -6,6 +6,7 @@ Also what the commands share: the target's App or server, common options, and pr
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -613,8 +614,13 @@ def program_name(started: str) -> str:
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None:
         return f"python -m {spec.name.removesuffix('.__main__')}"
+    typed = started
+    if os.name == "posix" and not re.fullmatch(r"[\w./-]+", started, re.ASCII):
+        import shlex
+
+        typed = shlex.quote(started)
     if started.endswith(".py") or not os.access(started, os.X_OK):
-        return f"python {started}"
+        return f"python {typed}"
     folder, name = os.path.split(os.path.abspath(started))
     is_on_path = folder in os.environ.get("PATH", "").split(os.pathsep)
-    return name.removesuffix(".exe") if is_on_path else started
+    return name.removesuffix(".exe") if is_on_path else typed
