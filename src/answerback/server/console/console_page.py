@@ -42,7 +42,7 @@ from ..http.routes import refuse_media, refuse_method
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
     from ...core.json_value import JsonObject
-    from ..asgi.authenticated import Authenticated
+    from ..asgi.application import Authenticated
     from ..http.host_and_origin import Guard
     from ..http.routes import Routes
     from ..http.server_options import StartHelp, WebOptions
