@@ -30,7 +30,9 @@ _WRONG_HOST = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
 _ALL_ADDRESSES = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 _SOCKET_UMASK = 0o117
 _FOLDER, _LOCK = "answerback-", "server.lock"
-# Only a system with fork has workers, and it has this signal.
+# Only a system with fork has workers, and it has SIGCHLD and SIGUSR1.
+_AWAITED = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGCHLD", signal.SIGTERM)}
+"""The signals that the parent of the workers acts on."""
 STOP_NOW = getattr(signal, "SIGUSR1", signal.SIGTERM)
 """Ends a worker as SIGTERM does, but without `--drain`."""
 RunWorker = Callable[[int, Callable[[], None]], None]
@@ -206,26 +208,28 @@ def prefork(
     that all of them end.
     """
     process_signer()  # Made before the fork, so that each worker accepts the others' links.
-    awaited = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
-    # Blocked and waited for, so that no signal arrives between a fork and storing its pid.
-    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
-    # Without a handler some systems discard SIGCHLD, even if it is blocked.
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    workers = _Workers(run, awaited)
+    # Every signal's number is written to a pipe, whichever thread receives the signal: an author's
+    # module may have started threads. The numbers wait there between a fork and storing its pid.
+    arrived, wake_up = os.pipe()
+    os.set_blocking(wake_up, False)
+    signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
+    for each in _AWAITED:
+        signal.signal(each, lambda *_: None)
+    workers = _Workers(run)
     for number in range(count):
         workers.start(number)
     started()
     while workers.running:
-        received = signal.sigwait(awaited)
-        if received == signal.SIGCHLD:
-            workers.reap_exited()
-        else:
-            # The workers close theirs as they end. An open one here would still let clients
-            # connect, and no process would answer them.
-            listener.close()
-            open(ending, "wb").close()
-            workers.stop(received)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, awaited)
+        for received in os.read(arrived, 64):
+            if received == signal.SIGCHLD:
+                workers.reap_exited()
+            elif received in _AWAITED:
+                # The workers close theirs as they end. An open one here would still let clients
+                # connect, and no process would answer them.
+                listener.close()
+                open(ending, "wb").close()
+                workers.stop(received)
+    signal.set_wakeup_fd(-1)
     return workers.status
 
 
@@ -255,9 +259,8 @@ def worker_folder() -> Iterator[str]:
 
 
 class _Workers:
-    def __init__(self, run: RunWorker, awaited: set[signal.Signals]) -> None:
+    def __init__(self, run: RunWorker) -> None:
         self._run = run
-        self._awaited = awaited
         self._stopping = False
         self.running: dict[int, int] = {}
         """The number of each worker, by its pid."""
@@ -271,18 +274,22 @@ class _Workers:
         self._parent_reader, self._parent_writer = os.pipe()
 
     def start(self, number: int) -> None:
+        # A signal to the child waits until the child has its own handlers.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
         pid = os.fork()
         if pid == 0:
             os._exit(self._run_worker(number))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
         self.running[pid] = number
 
     def _run_worker(self, number: int) -> int:
         """Run in the child process, and return its exit status."""
         try:
             os.close(self._parent_writer)
-            for awaited in self._awaited:
+            signal.set_wakeup_fd(-1)
+            for awaited in _AWAITED:
                 signal.signal(awaited, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, self._awaited)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
             reader = self._parent_reader
             threading.Thread(target=end_with_parent, args=(reader,), daemon=True).start()
             self._run(number, self._report_ready)
