@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..errors import CODES, AnswerbackError, ToolError
 
 if TYPE_CHECKING:
+    import asyncio
     from argparse import ArgumentParser, Namespace, _ActionsContainer
     from types import SimpleNamespace
 
@@ -530,7 +531,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
         if not given.stop():
             ended.cancel()
 
-    with _signals_to(lambda: loop.call_soon_threadsafe(interrupt)) as signalled:
+    with _signals_to(loop, interrupt) as signalled:
         thread.start()
         try:
             status = await asyncio.shield(ended)
@@ -562,14 +563,14 @@ def _warn_if_loaded_twice(app: App) -> None:
 
 
 @contextmanager
-def _signals_to(stop: Callable[[], object]) -> Iterator[list[int]]:
-    """Let SIGINT and SIGTERM call *stop* in the block, and list those that came."""
+def _signals_to(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[list[int]]:
+    """Let SIGINT and SIGTERM call *stop* on the loop in the block, and list those that came."""
     import signal
     import threading
 
     signalled: list[int] = []
 
-    def handle(number: int, frame: object) -> None:
+    def handle(number: int) -> None:
         signalled.append(number)
         stop()
 
@@ -577,11 +578,18 @@ def _signals_to(stop: Callable[[], object]) -> Iterator[list[int]]:
     # Only the main thread may set a handler.
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, handle)
+            before[number] = signal.getsignal(number)
+            try:
+                # It wakes the loop: a signal that arrives just before `select` does not.
+                loop.add_signal_handler(number, handle, number)
+            except NotImplementedError:  # on Windows
+                signal.signal(number, lambda got, _: loop.call_soon_threadsafe(handle, got))
     try:
         yield signalled
     finally:
         for number, handler in before.items():
+            with suppress(NotImplementedError):
+                loop.remove_signal_handler(number)
             signal.signal(number, handler)
 
 
