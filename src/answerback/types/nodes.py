@@ -1,4 +1,4 @@
-"""The tree of nodes: a type's JSON form, worked out once from its annotation.
+"""The tree of nodes: a type's JSON form, derived once from its annotation.
 
 `annotation_reader` builds the tree. `msgspec_types`, `coerce`, `json_schema`, `default_check`,
 `values_from_text` and `pydantic_types` each have one small function for every kind of node.
@@ -98,7 +98,7 @@ class Scalar(Node):
 
 
 class Choice(Node):
-    """An Enum or a Literal; `values` has pairs of JSON value and Python value."""
+    """An Enum or a Literal; `values` pairs each JSON value with its Python value."""
 
     annotation: Any
     values: tuple[tuple[Any, Any], ...]
@@ -152,7 +152,7 @@ class Record(Node):
     tag: tuple[str, str | int] | None = None
     """The key and the value that identify a tagged Struct in a union."""
     has_plain_init: bool | None = None
-    """The class takes all fields by name; worked out at first use."""
+    """Whether the class takes all fields by name; None until first use."""
 
     @property
     def min_items(self) -> int:
@@ -175,7 +175,7 @@ class Model(Node):
 
     annotation: Any
     nan_is_null: bool = False
-    """The floats in it may be null."""
+    """Its floats may be null."""
 
 
 class Custom(Node):
@@ -193,7 +193,7 @@ class Noted(Node):
 
 
 BLOCK_NAME = Noted(
-    # So that msgspec does not decode a class with such a field by the class's annotations.
+    # This keeps msgspec from decoding a class with such a field by the class's annotations.
     Scalar(str, msgspec_ignores_limits=True),
     Notes(description="a content block: its text, URI or name, such as 'image 1'"),
 )
