@@ -26,7 +26,7 @@ SCOPE_REQUIRED = "SCOPE_REQUIRED"
 def login(*, hide: bool = False) -> Callable[..., Any]:
     """Let only logged-in callers pass.
 
-    *hide* leaves gated entries out of other callers' lists; to them, they do not exist.
+    *hide* leaves gated entries out of other callers' lists, as if they did not exist.
     """
     return LoginGate(hide)
 
@@ -35,7 +35,7 @@ def scope(*names: str, hide: bool = False) -> Callable[..., Any]:
     """Let only callers whose token has all of these scopes pass.
 
     All of a tool's scopes are requested together, at the position of its first `scope`.
-    *hide* leaves gated entries out of other callers' lists; to them, they do not exist.
+    *hide* leaves gated entries out of other callers' lists, as if they did not exist.
     """
     given: tuple[object, ...] = names
     are_scopes = all(isinstance(each, str) and each and is_scope_text(each) for each in given)
@@ -108,7 +108,7 @@ class ScopeGate(NeedsScopes):
         self._needed = frozenset(names)
 
     def with_scopes(self, names: tuple[str, ...]) -> ScopeGate:
-        """Return this gate for all of a tool's scopes."""
+        """Return the same gate for all of a tool's scopes."""
         return ScopeGate(names, self.hide)
 
     def refuse_user(self, user: object) -> Refusal | None:

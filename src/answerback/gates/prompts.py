@@ -1,4 +1,4 @@
-"""Says what a user lacks and where to get it: in challenges, refusals and a tool's own replies.
+"""Tells users what they lack and where to get it, in challenges, refusals and tools' replies.
 
 The replies are errors, so that a tool with a declared return type may return them.
 """
@@ -58,7 +58,7 @@ def url_value(url: str) -> str:
 def _quotable(challenge: Challenge) -> Challenge:
     """Return the challenge with texts that are safe inside quotation marks.
 
-    A gate may repeat what the client sent, and the author's own authenticator may not escape it.
+    A gate may repeat what the client sent, and an author's own authenticator might not escape it.
     """
     return msgspec.structs.replace(
         challenge,
@@ -94,7 +94,7 @@ def security_schemes(tool: Tool) -> list[JsonObject]:
 
 
 def scopes_of(tool: Tool) -> tuple[str, ...]:
-    """Return all scopes that *tool* needs: the app's for every token, and those of its gates."""
+    """Return all scopes that *tool* needs: those of its gates, and those every token needs."""
     auth = _auth_of(tool)
     from_auth = () if auth is None else auth.scopes
     from_gates = () if tool.gates is None else tool.gates.scopes

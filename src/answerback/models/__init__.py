@@ -1,4 +1,4 @@
-"""Tools for language models: to and from the OpenAI, Anthropic and Gemini formats.
+"""Tools for language models, converted to and from the OpenAI, Anthropic and Gemini formats.
 
 kit = to_openai(app)
 kit.tools                           # the JSON to send

@@ -61,7 +61,7 @@ class RefPlan(msgspec.Struct, frozen=True):
 
 
 Known: TypeAlias = dict[tuple[int, int], bool]
-"""Whether a value fits a schema, by the identities of both."""
+"""Whether a value fits a schema, by the ids of both."""
 Plan: TypeAlias = ObjectPlan | MapPlan | ArrayPlan | TuplePlan | UnionPlan | RefPlan | None
 
 
@@ -141,7 +141,7 @@ def item_name(at: int) -> str:
 def fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], known: Known) -> bool:
     """Return whether *value* has the types and members of a converted schema.
 
-    *known* caches the answers for one call: recursive alternatives ask the same question often.
+    *known* caches the answers for one call: recursive alternatives ask repeatedly.
     """
     schema = target(schema, defs)
     key = (id(value), id(schema))

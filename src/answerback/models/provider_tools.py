@@ -111,7 +111,7 @@ class ToolReport(msgspec.Struct, frozen=True):
     name: str
     """The name that the model sees."""
     strict: bool
-    """Whether the provider checks the arguments by the schema."""
+    """Whether the provider checks the arguments against the schema."""
     reason: str | None
     """Why the tool is not strict although strict was requested."""
     changes: tuple[str, ...] = ()
@@ -335,7 +335,7 @@ def _wanted(strict: Strict, entries: list[ToolEntry]) -> set[str]:
 def _converted(
     entry: ToolEntry, rules: ProviderRules, limits: StrictLimits, *, strict: bool
 ) -> tuple[Converted, bool, str | None]:
-    """Return the converted tool, whether it is strict, and if not, why a request for it failed."""
+    """Return the converted tool, whether it is strict, and why not if strict was requested."""
     reason = None
     if strict and rules.strict is not None:
         try:

@@ -1,4 +1,4 @@
-"""The messages that bring a tool's result back to a model, in each provider's form."""
+"""The messages that return a tool's result to a model, in each provider's form."""
 
 from __future__ import annotations
 

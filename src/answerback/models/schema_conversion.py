@@ -341,7 +341,7 @@ def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any
 
 
 def _further_properties(state: Conversion, schema: Schema, path: str) -> Any:
-    """Return False for a closed object, the schema for additional members, or None if any fit."""
+    """Return False for a closed object, the schema for additional members, or None for any."""
     more = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
     if schema.get("patternProperties") and not (more is False and not schema.get("properties")):
         state.cannot(path, "uses patternProperties next to other members")

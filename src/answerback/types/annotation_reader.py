@@ -70,7 +70,7 @@ class Metadata(msgspec.Struct, kw_only=True):
     replaced_patterns: tuple[str, ...] = ()
     """Patterns kept as checks, because a later pattern is the limit."""
     needs_pydantic: bool = False
-    """The metadata has pydantic objects (a validator, `strip_whitespace`) only it can apply."""
+    """The metadata has objects that only pydantic can apply: a validator, `strip_whitespace`."""
 
 
 def _flatten(items: Iterable[Any]) -> Iterator[Any]:

@@ -89,7 +89,7 @@ class ArgumentObject(msgspec.Struct, frozen=True):
     """The parameter that receives them; None if they are the keywords of `**kwargs`."""
     annotation: object
     reserved: frozenset[str] = frozenset()
-    """The names that no keyword can have, because the function has such parameters."""
+    """The names that no keyword can have, because the function has parameters of that name."""
 
     @property
     def is_free(self) -> bool:

@@ -114,7 +114,7 @@ def _pattern(cls: type) -> Codec:
 
 
 def _from_text(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return *make*, but only for strings: `IPv4Address(7)` would be an address too."""
+    """Return *make*, restricted to strings: `IPv4Address(7)` would be an address too."""
 
     def decode(value: Any) -> Any:
         if not isinstance(value, str):

@@ -1,6 +1,6 @@
 """JSON Schema (2020-12) for annotations, rendered from the same tree that decoding uses.
 
-The patterns for dates, times and other strings are here too, with the check of one string.
+The patterns for dates, times and other strings, and the check against them, are here too.
 """
 
 from __future__ import annotations

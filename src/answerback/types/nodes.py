@@ -52,7 +52,7 @@ NO_NOTES = Notes()
 
 
 BYTES_TYPES: tuple[type, ...] = (bytes, bytearray, memoryview)
-"""The types that JSON writes as base64 text."""
+"""The types that are written as base64 text in JSON."""
 
 
 class Mark:
@@ -89,7 +89,7 @@ class Null(Node):
 
 
 class Scalar(Node):
-    """A number, a boolean, text, or a type that JSON writes as text, such as a date."""
+    """A number, a boolean, text, or a type that is text in JSON, such as a date."""
 
     kind: type
     limits: ValueLimits = NO_LIMITS
@@ -146,7 +146,7 @@ class Record(Node):
     style: str
     fields: tuple[Field, ...] = ()
     array: bool = False
-    """JSON writes it as an array, not as an object."""
+    """It is written as a JSON array, not as an object."""
     closed: bool = False
     """Undeclared keys are refused."""
     tag: tuple[str, str | int] | None = None
@@ -255,7 +255,7 @@ _LOOSE_IN_MSGSPEC = frozenset({UUID, timedelta, Decimal})
 
 
 def accepts_any_text(node: Node) -> bool:
-    """Return whether every `str` fits and stays unchanged: for `str`, `str | None` and `Any`."""
+    """Return whether every `str` fits and stays unchanged, as in `str`, `str | None` and `Any`."""
     match without_notes(node):
         case Anything():
             return True

@@ -73,7 +73,7 @@ class OutputCheck:
         self.is_simple = not (self.may_hide_nan or self.may_be_deep or self.may_differ)
 
     def run(self, value: Any) -> tuple[bytes, Any]:
-        """Return the text of *value*, and the checked value."""
+        """Return the JSON text of *value*, and the checked value."""
         try:
             encoded = self.encode(value)
             if len(encoded) >= LARGE_BODY and self._is_plain(value):
@@ -117,7 +117,7 @@ class OutputCheck:
         return all(type(getattr(value, name)) is kind for name, kind in kinds.items())
 
     def explain_refusal(self, value: Any) -> tuple[bytes, Any]:
-        """Raise the reason for refusing *value*, or accept it after all, like `1.0` for an int."""
+        """Raise an error saying why *value* was refused, or accept it, like `1.0` for an int."""
         refuse_unencodable(value, nan_is_null=self._nan_is_null)
         try:
             encoded = self.encode(value)
@@ -147,7 +147,7 @@ class OutputCheck:
 class TextCheck(OutputCheck):
     """An encoder for strings without limits: any encodable `str` fits the type.
 
-    It does not decode the text again, because that takes longer than everything else for megabytes.
+    It does not decode the text again: for megabytes, that takes longer than everything else.
     """
 
     def run(self, value: Any) -> tuple[bytes, Any]:

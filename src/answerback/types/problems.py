@@ -240,7 +240,7 @@ def member(path: str, name: object) -> str:
 
 
 def dict_item(path: str, key: object) -> str:
-    """Return the path of a value in a return value's dict at *path*."""
+    """Return the path of a value in the dict at *path* in a return value."""
     return f"{path}[key {str(key)[:60]!r}]"
 
 
@@ -373,10 +373,10 @@ def _format_hint(node: Node, value: Any) -> str | None:
 def refusal(
     error: BaseException, sent: Any, path: str = "", aliases: frozenset[str] = frozenset()
 ) -> str:
-    """Return the message of an author's class that refused a value, or one without its text.
+    """Return the error's text if the caller may see it, or else a message with only its class.
 
-    *sent* is the refused value at *path*, and *aliases* are other secret names. A message that is
-    not for the caller is logged.
+    *sent* is the value at *path* that an author's class refused, and *aliases* are other secret
+    names. A text that is not for the caller is logged.
     """
     from ..core.log import logger
     from ..core.secrets import quotes_secret

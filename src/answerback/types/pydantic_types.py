@@ -280,7 +280,7 @@ _WORDS = "x-answerback-words"
 
 
 class _SchemaWithoutFieldTitles(GenerateJsonSchema):
-    """A schema without titles that only repeat a field's name; times without an offset say so."""
+    """A schema without titles that only repeat a field's name; it notes times without an offset."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -340,7 +340,7 @@ class ModelOutputCheck:
         }
 
     def run(self, value: Any) -> tuple[bytes, Any]:
-        """Return the text of *value*, and the checked value."""
+        """Return the JSON text of *value*, and the checked value."""
         try:
             data, checked = self.write(self._node, value, "")
             encoded = ENCODER.encode(data)

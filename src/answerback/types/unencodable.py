@@ -1,4 +1,4 @@
-"""Finds why a value cannot be encoded as JSON, and at which path."""
+"""Finds out why a value cannot be encoded as JSON, and at which path."""
 
 from __future__ import annotations
 

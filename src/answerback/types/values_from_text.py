@@ -26,7 +26,7 @@ _NONE = frozenset({"null", "none", ""})
 def from_strings(
     parameters: Sequence[Parameter], pairs: Sequence[tuple[str, str | bytes]]
 ) -> dict[str, Any]:
-    """Return the argument object for the pairs; a repeated name gives a list's items.
+    """Return the argument object for the pairs; a repeated name gives the items of a list.
 
     A value is `bytes` if it is a file's content.
     """
