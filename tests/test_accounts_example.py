@@ -24,7 +24,7 @@ from tests.protocol.official_tools import node_command, node_environment
 ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 LOGIN = "You are not logged in. Log in to use this"
 SCOPE = "This needs more than you have allowed: accounts:read"
-SUBSCRIPTION = "You have no active subscription 'pro'. Subscribe to use your accounts"
+SUBSCRIPTION = "You have no active 'pro' subscription. Subscribe to use your accounts"
 LINK = "You have not linked an account at 'plaid'. Link one to use your accounts"
 FOUND = "Found 5 accounts with total balance of $12,345.67"
 REFUSAL = "answerback/refusal"

@@ -352,7 +352,7 @@ def test_a_gate_may_take_a_wider_type_than_the_tool() -> None:
 
 @pytest.mark.parametrize("make", [subscription, linked])
 def test_a_gate_without_a_check_says_what_to_write(make: Any) -> None:
-    with pytest.raises(TypeError, match="needs check=, a function of ctx that returns True"):
+    with pytest.raises(TypeError, match="needs check=, a function that takes ctx and returns True"):
         make("pro")
 
 

@@ -85,7 +85,7 @@ def test_a_token_is_redeemed_once(tmp_path: Path, caplog: pytest.LogCaptureFixtu
         app.redeem(token, ANNA)
 
     assert str(caught.value) == "This link cannot be used; go back and ask for a new one"
-    assert "it was used already" in caplog.text
+    assert "it has already been used" in caplog.text
     assert token not in caplog.text
 
 
@@ -176,7 +176,7 @@ def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path) -> None
     directory.mkdir()
     directory.chmod(0o777)
 
-    with pytest.raises(UnsafeDirectory, match="must be a directory of this user alone"):
+    with pytest.raises(UnsafeDirectory, match="must be a directory that only this user can open"):
         UsedFiles(directory).add(b"a", 2**33)
 
 
@@ -215,11 +215,11 @@ def test_files_of_expired_tokens_are_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("//evil.example.com/plans", "should be a whole URL"),
-        ("shop.example.com/plans", "should be a whole URL"),
-        ("javascript:alert(1)", "should be a whole URL"),
+        ("//evil.example.com/plans", "should be an absolute URL"),
+        ("shop.example.com/plans", "should be an absolute URL"),
+        ("javascript:alert(1)", "should be an absolute URL"),
         ("http://shop.example.com/plans", "should begin with https://"),
-        (7, "should be a whole URL"),
+        (7, "should be an absolute URL"),
         (" https://shop.example.com/plans", "without spaces"),
         ("https://shop.example.com/a\r\nSet-Cookie: b=c", "without spaces"),
     ],
@@ -321,7 +321,7 @@ def test_in_the_stateless_era_each_plan_is_a_question_of_its_own(
     last = rpc(app, "tools/call", "anna", era="2026-07-28", **call).json()["result"]
 
     assert messages == [
-        f"You have no active subscription {plan!r}. Subscribe to use exports"
+        f"You have no active {plan!r} subscription. Subscribe to use exports"
         for plan in ("pro", "team")
     ]
     assert last["structuredContent"] == {"result": "exported"}

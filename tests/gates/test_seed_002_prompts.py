@@ -119,7 +119,7 @@ def test_seed_002_32_the_prompt_to_link_an_account_needs_no_name_of_the_service(
 
 
 def test_a_link_of_a_service_that_is_no_url_is_refused() -> None:
-    with pytest.raises(ValueError, match="should be a whole URL"):
+    with pytest.raises(ValueError, match="should be an absolute URL"):
         asyncio.run(link_prompt(ANNA, {}, service="plaid", url=lambda *_: "/connect"))
 
 

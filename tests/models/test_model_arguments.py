@@ -312,7 +312,7 @@ def test_the_hint_about_an_unknown_name_is_not_as_long_as_the_list_of_tools() ->
 def test_a_key_twice_in_a_list_of_pairs_is_refused() -> None:
     kit = kit_of(of({"m": {"type": "object", "additionalProperties": {"type": "integer"}}}, "m"))
 
-    with pytest.raises(InvalidInput, match="the key 'x' is in the list twice"):
+    with pytest.raises(InvalidInput, match="the key 'x' appears twice in the list"):
         kit.arguments("t", {"m": [{"key": "x", "value": 1}, {"key": "x", "value": 2}]})
 
 

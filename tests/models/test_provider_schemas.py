@@ -165,11 +165,11 @@ def strict_report(schema: dict[str, Any], **more: Any) -> Any:
         (of({"a": {"type": "object"}}), "arguments.a: takes an object with any members"),
         (
             of({"a": {"type": "string"}}, additionalProperties=True),
-            "arguments: takes further properties beside those it names",
+            "arguments: allows properties other than those it names",
         ),
         (
             of({"a": {"type": ["string", "null"]}}),
-            "arguments.a: may be null or left out, and strict mode has null for both",
+            "arguments.a: may be null or left out, and strict mode uses null for both",
         ),
         (of({"a": {"type": "string", "not": {"const": "b"}}}), "arguments.a: uses not"),
         (
@@ -201,7 +201,7 @@ def test_the_report_lists_each_change_by_its_path() -> None:
 
     assert report.strict
     assert report.changes == (
-        "arguments: further properties cannot be sent",
+        "arguments: additional properties cannot be sent",
         'arguments.n: the description says (minLength: 2, default: "ab")',
     )
 
@@ -232,7 +232,7 @@ def test_only_as_many_tools_are_strict_as_the_provider_takes_in_a_request() -> N
     reports = to_anthropic(tools, strict=True).report.tools
 
     assert [each.strict for each in reports] == [True] * 20 + [False] * 5
-    assert reports[20].reason == "21 strict tools in a request, and the provider takes 20"
+    assert reports[20].reason == "21 strict tools in a request, but the provider allows only 20"
 
 
 def test_the_optional_properties_of_all_strict_tools_are_counted_together() -> None:
@@ -263,26 +263,30 @@ def with_properties(count: int, length: int = 1) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("within", "beyond", "reason"),
     [
-        (nested(10), nested(11), "11 levels of objects in a schema, and the provider takes 10"),
+        (
+            nested(10),
+            nested(11),
+            "11 levels of objects in a schema, but the provider allows only 10",
+        ),
         (
             with_properties(5000),
             with_properties(5001),
-            "5001 properties in a schema, and the provider takes 5000",
+            "5001 properties in a schema, but the provider allows only 5000",
         ),
         (
             with_enum(1000, 4),
             with_enum(1001, 4),
-            "1001 values of enums in a schema, and the provider takes 1000",
+            "1001 enum values in a schema, but the provider allows only 1000",
         ),
         (
             with_enum(250, 61),
             with_enum(251, 60),
-            "15060 characters in a large enum, and the provider takes 15000",
+            "15060 characters in a large enum, but the provider allows only 15000",
         ),
         (
             with_properties(100, 1198),
             with_properties(100, 1200),
-            "120100 characters of names and values in a schema, and the provider takes 120000",
+            "120100 name and value characters in a schema, but the provider allows only 120000",
         ),
     ],
 )
@@ -301,7 +305,7 @@ def test_the_unions_of_all_strict_tools_are_counted_together() -> None:
 
     assert [each.strict for each in reports] == [True, True, False]
     assert reports[2].reason == (
-        "24 properties with a union of types in all strict tools, and the provider takes 16"
+        "24 properties with a union of types in all strict tools, but the provider allows only 16"
     )
 
 
@@ -312,13 +316,13 @@ def test_a_deep_schema_is_not_strict() -> None:
 
     report = strict_report(schema)
 
-    assert report.reason == "11 levels of objects in a schema, and the provider takes 10"
+    assert report.reason == "11 levels of objects in a schema, but the provider allows only 10"
 
 
 def test_too_many_tools_for_a_request_are_a_warning() -> None:
     kit = to_openai([tool(of({}), f"tool{number}") for number in range(129)])
 
-    assert kit.report.warnings == ("129 tools, and the provider takes 128 in a request",)
+    assert kit.report.warnings == ("129 tools, but the provider allows only 128 in a request",)
 
 
 def test_a_long_description_is_a_warning_and_is_not_cut() -> None:
@@ -327,7 +331,7 @@ def test_a_long_description_is_a_warning_and_is_not_cut() -> None:
     kit = to_openai([long, short])
 
     assert kit.report.warnings == (
-        "'long' has a description of 1025 characters, and some models refuse more than 1024",
+        "'long' has a description of 1025 characters, but some models refuse more than 1024",
     )
     assert kit.tools[0]["function"]["description"] == long["description"]
 

@@ -251,7 +251,7 @@ def with_logger(params: Annotated[Typed, AllArguments], logger: logging.Logger) 
         (
             with_argument,
             "tool 'with_argument' takes all arguments in 'params', and also 'x'; read an argument "
-            "from 'params', and mark a value of the server's with Depends, as in "
+            "from 'params', and mark a value from the server with Depends, as in "
             "x: Annotated[T, Depends(fn)]",
         ),
         (twice, "tool 'twice' takes all arguments twice; once is enough"),
@@ -268,7 +268,7 @@ def with_logger(params: Annotated[Typed, AllArguments], logger: logging.Logger) 
         ),
         (
             same_name,
-            "**params of tool 'same_name' has 'name', and the function has a parameter of that "
+            "**params of tool 'same_name' has 'name', but the function has a parameter of that "
             "name; rename the parameter",
         ),
         (
@@ -285,7 +285,7 @@ def with_logger(params: Annotated[Typed, AllArguments], logger: logging.Logger) 
         (
             with_logger,
             "tool 'with_logger' takes all arguments in 'params', and also 'logger'; read an "
-            "argument from 'params', and mark a value of the server's with Depends, as in "
+            "argument from 'params', and mark a value from the server with Depends, as in "
             "logger: Annotated[T, Depends(fn)]",
         ),
     ],

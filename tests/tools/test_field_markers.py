@@ -282,8 +282,7 @@ def with_data(a: int = Field(default_factory=lambda data: data["b"])) -> None: .
     [
         (
             two_names,
-            "tool 'two_names' has two parameters that are 'b' in JSON, 'a' and 'b'; "
-            "change an alias",
+            "tool 'two_names' has two parameters named 'b' in JSON, 'a' and 'b'; change an alias",
         ),
         (
             with_path,

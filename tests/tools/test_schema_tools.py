@@ -69,7 +69,7 @@ def test_all_problems_with_the_arguments_are_listed(fn: Callable[..., Any]) -> N
         "id": "0 is less than the minimum of 1",
         "tags[1]": "expected string, got int 2",
         "size": "expected number or null, got str 'big'",
-        "password": "it breaks 'maxLength' of the schema",
+        "password": "it violates the schema's 'maxLength'",
         "tag": "unknown argument",
     }
 
@@ -263,7 +263,7 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         with_default,
         {},
-        "input_schema of tool 'tool' has 'id', and the function has a parameter of that name",
+        "input_schema of tool 'tool' has 'id', but the function has a parameter of that name",
     ),
 ]
 

@@ -307,11 +307,11 @@ def test_a_type_without_decode_is_refused_as_an_argument() -> None:
 
 
 def test_a_type_is_registered_once(registered: None) -> None:
-    with pytest.raises(ValueError, match="Money is registered already"):
+    with pytest.raises(ValueError, match="Money is already registered"):
         register_type(Money, encode=str)
 
 
 @pytest.mark.parametrize("cls", [int, Bill, Path])
 def test_a_type_that_is_served_already_cannot_be_registered(registered: None, cls: type) -> None:
-    with pytest.raises(ValueError, match="has a JSON form already"):
+    with pytest.raises(ValueError, match="already has a JSON form"):
         register_type(cls, encode=str)

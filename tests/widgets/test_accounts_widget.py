@@ -87,4 +87,4 @@ def test_a_user_without_a_plan_sees_the_way_to_subscribe(host: Host, host_name: 
 
     assert 'heading "A subscription is needed"' in drawn
     assert 'button "See plans"' in drawn
-    assert "You have no active subscription 'pro'." in drawn
+    assert "You have no active 'pro' subscription." in drawn

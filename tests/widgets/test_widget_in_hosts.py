@@ -83,7 +83,7 @@ def test_the_widget_draws_a_refusal_whose_button_opens_the_link(hosts: Hosts, ho
     assert drawn == [
         "- alert:",
         '  - heading "A subscription is needed" [level=2]',
-        "  - paragraph: You have no active subscription 'pro'. Subscribe to use accounts.",
+        "  - paragraph: You have no active 'pro' subscription. Subscribe to use accounts.",
         "  - paragraph: Open the link, then try again.",
         '  - button "See plans"',
     ]

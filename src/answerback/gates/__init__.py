@@ -1,6 +1,6 @@
 """Gates: what a caller must pass before a tool runs, and the refusals that say what is missing.
 
-A gate is a function of `ctx`; the ones here are ready to use.
+A gate is a function that takes `ctx`; the ones here come ready-made.
 """
 
 from ..core.authentication import UsedTokens

@@ -26,16 +26,16 @@ SCOPE_REQUIRED = "SCOPE_REQUIRED"
 def login(*, hide: bool = False) -> Callable[..., Any]:
     """Let only logged-in callers pass.
 
-    *hide* leaves gated entries out of other callers' lists; for them they do not exist.
+    *hide* leaves gated entries out of other callers' lists, as if they did not exist.
     """
     return LoginGate(hide)
 
 
 def scope(*names: str, hide: bool = False) -> Callable[..., Any]:
-    """Let only callers pass whose token has all of these scopes.
+    """Let only callers whose token has all of these scopes pass.
 
-    All of a tool's scopes are requested at once, at the place of its first `scope`.
-    *hide* leaves gated entries out of other callers' lists; for them they do not exist.
+    All of a tool's scopes are requested together, at the position of its first `scope`.
+    *hide* leaves gated entries out of other callers' lists, as if they did not exist.
     """
     given: tuple[object, ...] = names
     are_scopes = all(isinstance(each, str) and each and is_scope_text(each) for each in given)
@@ -51,11 +51,11 @@ def subscription(
     url: str | None = None,
     feature: str | None = None,
 ) -> Callable[..., Any]:
-    """Let only users with a plan pass; *check*, a function of `ctx`, says who has it.
+    """Let only users with a plan pass; *check* takes `ctx` and returns whether the user has it.
 
-    *url* is the page where a user can subscribe; a path such as "/plans" begins at the origin of
-    the app's URL. It is linked with a token for that user, which `app.redeem` checks. *feature*
-    names what needs the plan, for messages.
+    *url* is the page where a user can subscribe; a path such as "/plans" is relative to the origin
+    of the app's URL. The link to it carries a token for that user, which `app.redeem` checks.
+    *feature* names what needs the plan, for messages.
     """
     check = _checked("subscription", plan, check)
     return EntitlementGate(SUBSCRIPTION_REQUIRED, plan, check, url, feature)
@@ -68,7 +68,7 @@ def linked(
     url: str | None = None,
     feature: str | None = None,
 ) -> Callable[..., Any]:
-    """Let only users pass who have linked an account with a service; *check* says who has.
+    """Let only users with an account linked to a service pass; *check* returns True for them.
 
     *url* is the page where a user can link an account, as in `subscription`. *feature* names what
     needs the account, for messages.
@@ -78,7 +78,7 @@ def linked(
 
 
 class LoginGate(UserGate):
-    """The gate that `login()` makes."""
+    """The gate that `login()` returns."""
 
     codes = (LOGIN_REQUIRED,)
     label = "login"
@@ -97,7 +97,7 @@ class LoginGate(UserGate):
 
 
 class ScopeGate(NeedsScopes):
-    """The gate that `scope()` makes."""
+    """The gate that `scope()` returns."""
 
     codes = (LOGIN_REQUIRED, SCOPE_REQUIRED)
 
@@ -108,7 +108,7 @@ class ScopeGate(NeedsScopes):
         self._needed = frozenset(names)
 
     def with_scopes(self, names: tuple[str, ...]) -> ScopeGate:
-        """Return this gate for all of a tool's scopes."""
+        """Return the same gate for all of a tool's scopes."""
         return ScopeGate(names, self.hide)
 
     def refuse_user(self, user: object) -> Refusal | None:
@@ -132,7 +132,7 @@ class ScopeGate(NeedsScopes):
 
 
 class EntitlementGate(BuiltinGate):
-    """The gate that `subscription()` or `linked()` makes; it implies `login()`."""
+    """The gate that `subscription()` or `linked()` returns; it implies `login()`."""
 
     def __init__(
         self, code: str, name: str, check: Callable[..., Any], url: str | None, feature: str | None
@@ -184,12 +184,12 @@ def _checked(gate: str, name: object, check: Callable[..., Any] | None) -> Calla
         raise TypeError(f"{gate} takes a name first, as in {gate}('pro', check=…), not {name!r}")
     if not callable(check):
         raise TypeError(
-            f"{gate}({name!r}) needs check=, a function of ctx that returns True or False: "
+            f"{gate}({name!r}) needs check=, a function that takes ctx and returns True or False: "
             f"{gate}({name!r}, check=has_{gate}) with def has_{gate}(ctx) -> bool"
         )
     return check
 
 
 def _not_logged_in(ctx: Context) -> Refusal:
-    """Return the refusal of a call without a user; only an HTTP request can send a key."""
+    """Return the refusal for a call without a user; only an HTTP request can send a key."""
     return login_refusal(by_key=ctx.request.headers is not None)

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 _SPARE = 86_400
-"""Seconds that a file is kept after its token has expired: the clock may be set back later."""
+"""Seconds to keep a file after its token has expired: the clock may be set back later."""
 
 
 class UnsafeDirectory(AnswerbackError):
-    """Users other than this process's can write into a directory."""
+    """A directory is open to users other than the one this process runs as."""
 
     code = "BAD_SETTING"
 
 
 def used_tokens_in(state: SharedState | None) -> UsedTokens:
-    """Return what remembers used tokens: the hosts' shared state, or else files of this machine."""
+    """Return the store of used tokens: the hosts' shared state, or else files on this machine."""
     if state is None:
         return UsedFiles()
     from ..state.shared import UsedRows
@@ -44,8 +44,8 @@ def used_tokens_in(state: SharedState | None) -> UsedTokens:
 class UsedFiles:
     """Keeps an empty file for each used token, in a directory that no other user can open.
 
-    Creating a file is atomic, so that only one of a machine's workers accepts a token. By default
-    *directory* is in the system's temporary directory.
+    Creating a file is atomic, so only one of a machine's workers accepts a token. By default,
+    *directory* is inside the system's temporary directory.
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
@@ -56,7 +56,7 @@ class UsedFiles:
         now = time.time()
         with os.scandir(directory) as files:
             for each in files:
-                # Another process may remove the same file.
+                # Another process may have removed the file.
                 with suppress(OSError):
                     if each.stat().st_mtime + _SPARE < now:
                         os.unlink(each.path)
@@ -83,7 +83,7 @@ class UsedFiles:
         )
         if not stat.S_ISDIR(found.st_mode) or not is_ours:
             raise UnsafeDirectory(
-                f"{directory} must be a directory of this user alone; remove it, or give "
+                f"{directory} must be a directory that only this user can open; remove it, or pass "
                 "App(access=Access(used_tokens=UsedFiles('/a/directory/of/yours')))"
             )
         return directory
@@ -96,7 +96,7 @@ _PURPOSE = b"link"
 
 
 class LinkRefused(AnswerbackError):
-    """A link's token is forged, expired, used, or another user's; the log says which."""
+    """A link's token is forged, expired, already used, or another user's; the log says which."""
 
     code = "FORBIDDEN"
 
@@ -140,16 +140,16 @@ def link_to(page: str, user: object, purpose: Redeemed) -> str:
 
 
 def check_page(url: object) -> str:
-    """Return the URL of a page; raises ValueError if it is not a whole URL over HTTPS."""
+    """Return a page's URL; raises ValueError unless it is an absolute HTTPS URL."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url) if isinstance(url, str) else None
     is_local = parts is not None and parts.hostname in ("localhost", "127.0.0.1", "::1")
     if parts is None or not parts.hostname or parts.scheme not in ("https", "http"):
-        raise ValueError(f"url={url!r} should be a whole URL, such as 'https://example.com/plans'")
+        raise ValueError(f"url={url!r} should be an absolute URL, like 'https://example.com/plans'")
     # `urlsplit` removes spaces and line breaks, which a browser or a header would not.
     if any(each <= " " for each in str(url)):
-        raise ValueError(f"url={url!r} should be a URL without spaces and control characters")
+        raise ValueError(f"url={url!r} should be a URL without spaces or control characters")
     if parts.scheme == "http" and not is_local:
         raise ValueError(f"url={url!r} should begin with https://, because its token is secret")
     process_signer()
@@ -157,7 +157,7 @@ def check_page(url: object) -> str:
 
 
 def check_gate_page(url: object) -> str:
-    """Return the URL of a gate's page: a whole one, or a path that begins at the app's origin."""
+    """Return the URL of a gate's page: an absolute one, or a path relative to the app's origin."""
     if isinstance(url, str) and url.startswith("/") and not url.startswith("//"):
         process_signer()
         return url
@@ -165,7 +165,7 @@ def check_gate_page(url: object) -> str:
 
 
 def page_url(page: str) -> str | None:
-    """Return the whole URL of a gate's page; None for a path if the app's URL is unknown."""
+    """Return the absolute URL of a gate's page; None for a path if the app's URL is unknown."""
     if not page.startswith("/"):
         return page
     from urllib.parse import urljoin
@@ -176,7 +176,7 @@ def page_url(page: str) -> str | None:
 
 
 def redeem(token: str, user: object, used: UsedTokens) -> Redeemed:
-    """Return the link's purpose, once; raises LinkRefused."""
+    """Use up a link's token and return its purpose; raises LinkRefused."""
     packed = process_signer().verify(str(token), _PURPOSE)
     if packed is None:
         raise _refused("it is forged, or signed with another key")
@@ -186,17 +186,17 @@ def redeem(token: str, user: object, used: UsedTokens) -> Redeemed:
     if user is None or not hmac.compare_digest(found.user, user_key(user)):
         raise _refused("it is another user's")
     if not used.add(found.nonce, found.expires):
-        raise _refused("it was used already")
+        raise _refused("it has already been used")
     return Redeemed(found.code, found.name, found.feature)
 
 
 def _refused(reason: str) -> LinkRefused:
-    logger("answerback.gates").warning("the token of a link was refused: %s", reason)
+    logger("answerback.gates").warning("a link's token was refused: %s", reason)
     return LinkRefused()
 
 
 def user_key(user: object) -> bytes:
-    """Return a digest of the user, the same at each login."""
+    """Return a digest of the user that is the same at each login."""
     if isinstance(user, User):
         return user.key
     # A user from a web server or another framework.

@@ -1,4 +1,4 @@
-"""Says what a user lacks and where to get it: in challenges, refusals and a tool's own replies.
+"""Tells users what they lack and where to get it, in challenges, refusals and tools' replies.
 
 The replies are errors, so that a tool with a declared return type may return them.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 WWW_AUTHENTICATE = "mcp/www_authenticate"
-"""The key in `_meta` for a host that logs in by a result."""
+"""The `_meta` key with which a result asks the host to log in."""
 LOGIN_REQUIRED = "LOGIN_REQUIRED"
 SUBSCRIPTION_REQUIRED = "SUBSCRIPTION_REQUIRED"
 LINK_REQUIRED = "LINK_REQUIRED"
@@ -34,13 +34,13 @@ T = TypeVar("T", bound="Tool")
 
 
 def header_value(auth: AppAuth | None, challenge: Challenge) -> str:
-    """Return the value of `WWW-Authenticate`; without `auth=` it names no place to log in."""
+    """Return the `WWW-Authenticate` value; without `auth=`, it does not say where to log in."""
     challenge = _quotable(challenge)
     return bearer_challenge(challenge) if auth is None else auth.www_authenticate(challenge)
 
 
 def in_result(auth: AppAuth | None, challenge: Challenge) -> dict[str, list[str]]:
-    """Return the `_meta` of a result that asks the host to log in; it must name an error."""
+    """Return the `_meta` of a result that asks the host to log in; hosts require an error."""
     if auth is None:
         return {}
     if challenge.error is None:
@@ -49,17 +49,16 @@ def in_result(auth: AppAuth | None, challenge: Challenge) -> dict[str, list[str]
 
 
 def url_value(url: str) -> str:
-    """Return a URL as a header's value: all but printable ASCII is percent-encoded."""
+    """Return a URL as a header value: everything but printable ASCII is percent-encoded."""
     from urllib.parse import quote
 
     return quote(url, safe="!#$%&'()*+,/:;=?@[]~|", errors="replace")
 
 
 def _quotable(challenge: Challenge) -> Challenge:
-    """Return the challenge with texts that can stand between quotation marks.
+    """Return the challenge with texts that are safe inside quotation marks.
 
-    A gate may repeat what the client sent, and the author's own authenticator may write the
-    texts as they are.
+    A gate may repeat what the client sent, and an author's own authenticator might not escape it.
     """
     return msgspec.structs.replace(
         challenge,
@@ -95,7 +94,7 @@ def security_schemes(tool: Tool) -> list[JsonObject]:
 
 
 def scopes_of(tool: Tool) -> tuple[str, ...]:
-    """Return all scopes that *tool* needs: every token's, and its gates'."""
+    """Return all scopes that *tool* needs: those of its gates, and those every token needs."""
     auth = _auth_of(tool)
     from_auth = () if auth is None else auth.scopes
     from_gates = () if tool.gates is None else tool.gates.scopes
@@ -108,15 +107,15 @@ def _auth_of(tool: Tool) -> AppAuth | None:
 
 
 def codes_of(gate: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the known codes of a gate's refusals."""
+    """Return the codes that a gate's refusals are known to have."""
     return gate.codes if isinstance(gate, BuiltinGate) else ("FORBIDDEN", "TIMED_OUT")
 
 
 def shown_to_all(tools: Iterable[T]) -> list[T]:
-    """Return the tools for documents that are the same for every caller.
+    """Return the tools to list in documents that are the same for every caller.
 
-    It leaves out those that a gate hides from some callers, and those that `@app.visible` hides
-    from a request without a user and headers.
+    This leaves out tools that a gate hides from some callers, and tools that `@app.visible` hides
+    from a request without a user or headers.
     """
     anyone = RequestInfo("rest")
     return [
@@ -136,7 +135,8 @@ def subscription_prompt(
 ) -> Reply[Any]:
     """Return the reply to a *user* without a subscription.
 
-    *plan* is the plan's name. *url* is the page to subscribe. *feature* names what needs it.
+    *plan* is the plan's name. *url* is the page where the user can subscribe. *feature* names
+    what needs the plan.
     """
     link = None if url is None else _link(url, user, Redeemed(SUBSCRIPTION_REQUIRED, plan, feature))
     return _reply(subscription_refusal(feature, plan, link))
@@ -150,11 +150,11 @@ async def link_prompt(
     feature: str | None = None,
     url: str | Callable[..., Any] | None = None,
 ) -> Reply[Any]:
-    """Return the reply to a *user* who has not linked an account, with *service* if it is named.
+    """Return the reply to a *user* who has not linked an account, at *service* if it is given.
 
     *feature* names what needs the account. *url* is the page where accounts are linked, or a
-    function, plain or async, that takes the user and the headers and returns the whole link; a
-    service may make its own links. *headers* are the request's headers, for such a function.
+    function, plain or async, that takes the user and the headers and returns the full link, for
+    services that create their own links. *headers* are the request's headers, for that function.
     """
     if callable(url):
         link = url(user, headers)
@@ -168,14 +168,14 @@ async def link_prompt(
 
 
 def keys_of_app() -> AppAuth | None:
-    """Return the authentication of the app that runs, if its programs have keys, and no logins."""
+    """Return the running app's authentication if it has API keys but no logins."""
     running = current_runtime()
     auth = None if running is None else running.auth
     return None if auth is None or auth.has_logins else auth
 
 
 def login_refusal(feature: str | None = None, *, by_key: bool = True) -> Refusal:
-    """Return the refusal of a caller without a user; *by_key* if it could send a key."""
+    """Return the refusal for a caller without a user; *by_key* if it could have sent a key."""
     if by_key and (keys := keys_of_app()) is not None:
         return Refusal(keys.without_credentials, LOGIN_REQUIRED, feature=feature)
     text = f"You are not logged in. Log in to use {feature or 'this'}"
@@ -183,7 +183,7 @@ def login_refusal(feature: str | None = None, *, by_key: bool = True) -> Refusal
 
 
 def subscription_refusal(feature: str | None, plan: str, link: str | None) -> Refusal:
-    name = f"active subscription {plan!r}" if plan else "active subscription"
+    name = f"active {plan!r} subscription" if plan else "active subscription"
     text = f"You have no {name}. Subscribe to use {feature or 'this'}"
     return _leading_on(text, SUBSCRIPTION_REQUIRED, feature or plan or None, link)
 

@@ -1,9 +1,9 @@
-"""Tools for language models: the OpenAI, Anthropic and Gemini formats, there and back.
+"""Tools for language models, converted to and from the OpenAI, Anthropic and Gemini formats.
 
 kit = to_openai(app)
 kit.tools                           # the JSON to send
 result = kit.run(server, call)      # makes a call that the model asks for
-kit.messages([result])              # what the model gets
+kit.messages([result])              # the messages for the model
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ def to_openai(tools: Any, *, strict: Strict = False, functions: bool = False) ->
     """Convert a set of tools for Chat Completions.
 
     *tools* is an App, a list of any library's MCP tools, or the result of `tools/list`. *strict*
-    asks for strict schemas, for all tools or those named, where nothing is lost. *functions*
-    writes the API's first form, `functions` and the role "function".
+    asks for strict schemas, for all tools or the named ones, where nothing is lost. *functions*
+    uses the API's original form, with `functions` and the "function" role.
     """
     write = _function if functions else _openai_tool
     return ModelTools(tools, OPENAI, write, strict=strict, functions=functions)
 
 
 def to_openai_responses(tools: Any, *, strict: Strict = False) -> ModelTools:
-    """Convert a set of tools for OpenAI's Responses API; *strict* is as in `to_openai`."""
+    """Convert a set of tools for OpenAI's Responses API; *strict* works as in `to_openai`."""
     return ModelTools(tools, OPENAI_RESPONSES, _responses_tool, strict=strict)
 
 
 def to_anthropic(tools: Any, *, strict: Strict = False) -> ModelTools:
-    """Convert a set of tools for Anthropic's Messages API; *strict* is as in `to_openai`."""
+    """Convert a set of tools for Anthropic's Messages API; *strict* works as in `to_openai`."""
     return ModelTools(tools, ANTHROPIC, partial(_function, schema="input_schema"), strict=strict)
 
 
 def to_gemini(tools: Any) -> ModelTools:
-    """Convert a set of tools for the Gemini API: its function declarations.
+    """Convert a set of tools into function declarations for the Gemini API.
 
-    Gemini has no strict tools; the request mode VALIDATED is the nearest.
+    Gemini has no strict tools; the VALIDATED request mode comes closest.
     """
     return ModelTools(tools, GEMINI, _gemini_declaration)
 
@@ -70,7 +70,7 @@ def _openai_tool(name: str, tool: ToolEntry, converted: Converted, strict: bool)
 def _responses_tool(
     name: str, tool: ToolEntry, converted: Converted, strict: bool
 ) -> dict[str, Any]:
-    # Without the member, the API makes the schema strict by default.
+    # Without this member, the API makes the schema strict by default.
     return {"type": "function", **_function(name, tool, converted, strict), "strict": strict}
 
 

@@ -1,7 +1,7 @@
 """Plans that turn a model's arguments back into the tool's arguments.
 
-A schema's conversion makes a plan wherever the provider's form of a value is not the tool's.
-None is the plan of a value that stays unchanged.
+Converting a schema makes a plan wherever the provider's form of a value differs from the tool's.
+The plan of a value that stays unchanged is None.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import INVALID_ARGUMENTS, InvalidInput
 from .schema_facts import target, type_of_value
 
 KEY, VALUE = "key", "value"
-"""The members of a pair; a map becomes a list of pairs if a provider takes no maps."""
+"""The members of a pair; a map becomes a list of pairs if a provider does not accept maps."""
 
 
 class MemberPlan(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class TuplePlan(msgspec.Struct, frozen=True):
 
 
 class UnionPlan(msgspec.Struct, frozen=True):
-    """Alternatives: each one's converted schema, by which one is chosen, and its plan."""
+    """Alternatives: for each, its plan and the converted schema that decides whether it applies."""
 
     branches: tuple[tuple[dict[str, Any], Plan], ...]
 
@@ -61,21 +61,21 @@ class RefPlan(msgspec.Struct, frozen=True):
 
 
 Known: TypeAlias = dict[tuple[int, int], bool]
-"""Whether a value fits a schema, by the identities of both."""
+"""Whether a value fits a schema, by the ids of both."""
 Plan: TypeAlias = ObjectPlan | MapPlan | ArrayPlan | TuplePlan | UnionPlan | RefPlan | None
 
 
 class Decoder(msgspec.Struct, frozen=True):
-    """A decoder for one tool's arguments; *plans* and *defs* are those of its definitions."""
+    """A decoder for one tool's arguments; *plans* and *defs* are for its definitions, by name."""
 
     plan: Plan = None
     plans: dict[str, Plan] = {}
     defs: dict[str, Any] = {}
 
     def decode(self, value: Any) -> Any:
-        """Return the arguments that the tool wants. *value* is not changed.
+        """Return the arguments that the tool expects; *value* is not changed.
 
-        A value that does not fit the schema stays unchanged, so that the tool refuses it.
+        A value that does not fit the schema is passed on as it is, and the tool refuses it.
         """
         return self._decode(value, self.plan, {})
 
@@ -119,7 +119,7 @@ class Decoder(msgspec.Struct, frozen=True):
             if not isinstance(pair, dict) or pair.keys() != {KEY, VALUE}:
                 return value
             if pair[KEY] in decoded:
-                message = f"the key {pair[KEY]!r} is in the list twice"
+                message = f"the key {pair[KEY]!r} appears twice in the list"
                 raise InvalidInput(message, code=INVALID_ARGUMENTS)
             decoded[pair[KEY]] = self._decode(pair[VALUE], plan.plan, known)
         return decoded
@@ -134,14 +134,14 @@ class Decoder(msgspec.Struct, frozen=True):
 
 
 def item_name(at: int) -> str:
-    """Return the name of the object member that stands for a tuple's item."""
+    """Return the name of the object member that stands for a tuple item."""
     return f"item{at}"
 
 
 def fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], known: Known) -> bool:
     """Return whether *value* has the types and members of a converted schema.
 
-    *known* keeps the answers for one call: recursive alternatives ask again and again.
+    *known* caches the answers for one call: recursive alternatives ask repeatedly.
     """
     schema = target(schema, defs)
     key = (id(value), id(schema))

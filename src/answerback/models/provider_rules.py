@@ -39,11 +39,11 @@ class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
     """The part of JSON Schema that a provider accepts in one mode."""
 
     strict: bool = False
-    """The provider ensures that arguments match; a schema that cannot be kept is refused."""
+    """The provider ensures that arguments match; a schema it cannot enforce is rejected."""
     keywords: frozenset[str] | None = None
-    """The constraints that are kept; others go into the description. None keeps all."""
+    """The constraints to keep; others move into the description. None keeps all."""
     formats: frozenset[str] | None = None
-    """The values of `format` that are kept; None keeps all."""
+    """The `format` values to keep; None keeps all."""
     all_required: bool = False
     """Every property is required, and an optional one takes null instead."""
     closed: bool = False
@@ -52,15 +52,15 @@ class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
     const: bool = True
     """`const` is accepted, and `enum` may hold true, false and null."""
     tuples: bool = True
-    """`prefixItems` is accepted; otherwise a tuple is an object with the members item0, item1…"""
+    """`prefixItems` is accepted; else a tuple becomes an object with the members item0, item1…"""
     recursion: bool = True
     max_min_items: int | None = None
-    """The largest `minItems`; None for any."""
+    """The largest accepted `minItems`; None for no limit."""
     properties: NameRule | None = None
 
 
 class SetLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits on strict tools: on each schema, and on each request."""
+    """The limits on strict tools, per schema and per request."""
 
     tools: int | None = None
     """The number of strict tools in a request."""
@@ -79,7 +79,7 @@ class SetLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
-    """All of one provider's rules, the date on which they were read, and where."""
+    """All of one provider's rules, and when and where they were read."""
 
     provider: Provider
     read_on: str
@@ -90,9 +90,9 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     limits: SetLimits = SetLimits()
     max_tools: int | None = None
     long_description: int | None = None
-    """The length of a tool's description above which some models refuse the request."""
+    """The length of a tool description above which some models refuse the request."""
     images: frozenset[str] = frozenset()
-    """The image media types that a tool's result, or the message after it, accepts."""
+    """The image media types accepted in a tool's result, or in the message after it."""
     documents: frozenset[str] = frozenset()
     media_in_errors: bool = True
     """Whether a failed call's result may have images and documents."""
@@ -155,7 +155,7 @@ ANTHROPIC = ProviderRules(
     provider="anthropic",
     read_on="2026-11-16",
     sources=(_CLAUDE_GUIDE, "anthropic 2.8.0: lib/_parse/_transform.py"),
-    # The reference says 128 characters and older pages say 64: the shorter one is always safe.
+    # The reference says 128 characters and older pages say 64: the lower limit is always safe.
     names=NameRule(r"a-zA-Z0-9_\-", 64),
     plain=SchemaRules(properties=NameRule(r"a-zA-Z0-9_.\-", 64)),
     strict=_ANTHROPIC_STRICT,
@@ -184,14 +184,14 @@ GEMINI = ProviderRules(
 
 
 _DIGEST = 8
-"""The digest characters that distinguish two names that would otherwise be the same."""
+"""How many digest characters distinguish names that would otherwise be the same."""
 
 
 def fitting_names(names: Iterable[str], rule: NameRule | None) -> dict[str, str]:
-    """Return the accepted name for each; those already accepted stay unchanged.
+    """Return an accepted name for each name; names that are accepted already stay unchanged.
 
-    The others do not depend on the order: where two would be the same, both end with a digest of
-    the original.
+    New names do not depend on the order: if two would be the same, each ends with a digest of its
+    original.
     """
     names = list(names)
     if rule is None:
@@ -201,7 +201,7 @@ def fitting_names(names: Iterable[str], rule: NameRule | None) -> dict[str, str]
     proposed = {}
     for name in names:
         if name not in found:
-            # A hostile name may have millions of characters; the result has only the first ones.
+            # A hostile name may have millions of characters; only the first few are used.
             new = re.sub(f"[^{rule.characters}]", "_", name[: rule.length]) or "_"
             if rule.first and not re.match(f"[{rule.first}]", new):
                 new = "_" + new
@@ -216,7 +216,7 @@ def fitting_names(names: Iterable[str], rule: NameRule | None) -> dict[str, str]
 
 
 class SchemaSize(msgspec.Struct):
-    """A schema's counts that providers limit."""
+    """The counts in a schema that providers limit."""
 
     members: int = 0
     optional: int = 0
@@ -225,18 +225,18 @@ class SchemaSize(msgspec.Struct):
     characters: int = 0
     enum_values: int = 0
     large_enum: int = 0
-    """The characters of the largest string enum whose length is limited."""
+    """The number of characters in the longest string enum that counts as large."""
 
 
 class StrictLimits:
-    """One request's limits; each strict tool uses up a part of them."""
+    """One request's limits; each strict tool uses up part of them."""
 
     def __init__(self, limits: SetLimits) -> None:
         self.limits = limits
         self.tools = self.optional = self.unions = 0
 
     def refusal(self, schema: Mapping[str, Any]) -> str | None:
-        """Return why a schema would exceed a limit; if it would not, count it and return None."""
+        """Return why a schema would exceed a limit; if it does not, count it and return None."""
         limits = self.limits
         try:
             size = measure(schema, limits.large_enum[0] if limits.large_enum else 0)
@@ -251,23 +251,23 @@ class StrictLimits:
             (unions, limits.unions, "properties with a union of types in all strict tools"),
             (size.members, limits.members, "properties in a schema"),
             (size.depth, limits.depth, "levels of objects in a schema"),
-            (size.characters, limits.characters, "characters of names and values in a schema"),
-            (size.enum_values, limits.enum_values, "values of enums in a schema"),
+            (size.characters, limits.characters, "name and value characters in a schema"),
+            (size.enum_values, limits.enum_values, "enum values in a schema"),
             (size.large_enum, largest, "characters in a large enum"),
         ):
             if limit is not None and found > limit:
-                return f"{found} {what}, and the provider takes {limit}"
+                return f"{found} {what}, but the provider allows only {limit}"
         self.tools, self.optional, self.unions = tools, optional, unions
         return None
 
 
 def measure(schema: Mapping[str, Any], large: int = 0) -> SchemaSize:
-    """Count what providers limit; an enum with more than *large* values is a large one."""
+    """Count what providers limit; an enum with more than *large* values counts as large."""
     size = SchemaSize(depth=_depth(schema, schema.get("$defs", {}), {}))
     size.characters = sum(map(len, schema.get("$defs", {})))
     for each in inner_schemas(schema):
         properties = each.get("properties")
-        # A property may be called "properties", "enum" or "const" itself.
+        # A property may itself be called "properties", "enum" or "const".
         if each.get("type") == "object" and isinstance(properties, Mapping):
             size.members += len(properties)
             size.characters += sum(map(len, properties))
@@ -288,13 +288,13 @@ def measure(schema: Mapping[str, Any], large: int = 0) -> SchemaSize:
 
 
 def _depth(schema: Any, defs: Mapping[str, Any], known: dict[str, int]) -> int:
-    """Return the number of object levels; a definition within itself is counted once."""
+    """Return the number of object levels; a recursive definition is counted once."""
     if not isinstance(schema, Mapping):
         return 0
     if isinstance(ref := schema.get("$ref"), str):
         name = ref.rpartition("/")[2]
         if name not in known:
-            # It counts as nothing inside itself.
+            # Inside itself it counts as zero.
             known[name] = 0
             known[name] = _depth(defs.get(name), defs, known)
         return known[name]

@@ -1,4 +1,4 @@
-"""ModelTools: a set of tools in one provider's form, and the way back from the model."""
+"""A set of tools in one provider's form, and what turns the model's calls back into tool calls."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from .result_messages import (
 from .schema_conversion import Converted, SchemaRefused, convert_schema
 
 _SCHEMA_NAMES = ("input_schema", "inputSchema", "parameters")
-"""The member with the arguments' schema: in SDK 2, in MCP and SDK 1, in FastMCP's tools."""
+"""The member with the arguments' schema: in SDK 2, in MCP and SDK 1, and in FastMCP's tools."""
 _MAX_LISTED = 50
-"""The tools that the error about an unknown name lists."""
+"""How many tools the error about an unknown name lists."""
 _MAX_NAME = 100
 
 Strict: TypeAlias = bool | Collection[str]
@@ -50,9 +50,9 @@ class ToolEntry(msgspec.Struct, frozen=True):
 
 
 def read_tools(tools: Any) -> tuple[list[ToolEntry], list[str]]:
-    """Return the tools of an App, a list, a mapping by name or a `tools/list` result.
+    """Return the tools in an App, a list, a mapping by name or a `tools/list` result.
 
-    Of tools with the same name the first is returned; the second value is the other tools' names.
+    If several tools have the same name, the first is returned; the second value names the others.
     Raises TypeError for anything else.
     """
     entries: dict[str, ToolEntry] = {}
@@ -62,8 +62,8 @@ def read_tools(tools: Any) -> tuple[list[ToolEntry], list[str]]:
         schema: Any = next((found for key in _SCHEMA_NAMES if (found := member(tool, key))), {})
         if not isinstance(name, str):
             raise TypeError(f"{tool!r:.200} is not a tool: it has no name")
-        # One tool of another's server must not stop its client: the report names a second tool
-        # of the same name, and says what is malformed.
+        # One bad tool on someone else's server must not break its client: the report names
+        # duplicates, and says what is malformed.
         if not isinstance(schema, Mapping):
             schema = {"properties": schema}
         text = member(tool, "description") or member(tool, "title") or ""
@@ -86,7 +86,7 @@ def _listed(tools: Any) -> Iterable[Any]:
     if isinstance(listed, list | tuple):
         return listed
     if hasattr(tools, "__await__"):
-        raise TypeError("tools should be a list, and this must be awaited first: await …")
+        raise TypeError("tools should be a list, but this must be awaited first: await …")
     if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
         raise TypeError(f"tools should be an App or a list of tools, not {type(tools).__name__}")
     return tools
@@ -111,15 +111,15 @@ class ToolReport(msgspec.Struct, frozen=True):
     name: str
     """The name that the model sees."""
     strict: bool
-    """Whether the provider checks the arguments by the schema."""
+    """Whether the provider checks the arguments against the schema."""
     reason: str | None
-    """Why the tool is not strict although that was asked for."""
+    """Why the tool is not strict although strict was requested."""
     changes: tuple[str, ...] = ()
     """What had to change in the schema, one sentence each."""
 
 
 class ConversionReport(msgspec.Struct, frozen=True):
-    """The changes in each tool, and the date of the provider's rules; `str()` gives a report."""
+    """The changes to each tool, and the date of the provider's rules; `str()` gives a report."""
 
     provider: Provider
     """The provider."""
@@ -128,10 +128,10 @@ class ConversionReport(msgspec.Struct, frozen=True):
     tools: tuple[ToolReport, ...]
     """One report for each tool."""
     warnings: tuple[str, ...] = ()
-    """What concerns the set of tools as a whole."""
+    """Warnings about the set of tools as a whole."""
 
     def __str__(self) -> str:
-        lines = [f"{self.provider}, by the rules of {self.read_on}"]
+        lines = [f"{self.provider}, rules as of {self.read_on}"]
         lines += [f"warning: {each}" for each in self.warnings]
         for tool in self.tools:
             name = tool.tool if tool.tool == tool.name else f"{tool.tool} as {tool.name}"
@@ -166,7 +166,7 @@ class ModelTools:
         self._tools = {new: name for name, new in names.items()}
         self._decoders: dict[str, Decoder] = {}
         self.tools: list[Any] = []
-        """The JSON to send, for the argument `tools` of the provider's package."""
+        """The JSON to send, for the `tools` argument of the provider's package."""
         reports = []
         limits = StrictLimits(rules.limits)
         wanted = _wanted(strict, entries)
@@ -195,9 +195,9 @@ class ModelTools:
     def arguments(
         self, provider_name: str, raw: str | bytes | Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        """Return the arguments that the tool wants, from those that the model sent.
+        """Return the arguments that the tool expects, from those that the model sent.
 
-        *raw* is JSON text or an object of JSON values. Raises InvalidInput for anything else.
+        *raw* is JSON text or a mapping of JSON values. Raises InvalidInput for anything else.
         """
         self.name_of(provider_name)
         given: Any = raw
@@ -234,9 +234,9 @@ class ModelTools:
         """Make a call that the model asks for; return what `messages` takes, or a coroutine.
 
         *server* is a connected server. *call* is one of the calls in the provider's form, as JSON
-        or as an object of its package. A name that the model made up and wrong arguments become
-        failed replies; so does a tool of a server that is still connecting, after waiting for it.
-        Raises TypeError for anything else than a call.
+        or as an object from its package. A made-up tool name or wrong arguments give a failed
+        reply; so does a tool whose server is still connecting, after a wait for the connection.
+        Raises TypeError for anything other than a call.
         """
         asked = read_call(call, self.rules.provider)
         if iscoroutinefunction(server.call):
@@ -274,9 +274,9 @@ class ModelTools:
         """Return the result of one call: a message, an item, a block or a part.
 
         *name* is the name in the model's call, which Gemini and the old `functions` need. *budget*
-        is the maximum number of characters of a text. *untrusted* puts the text between markers, as
-        in `reply.for_model`. Images are in the result where the provider takes them; in Chat
-        Completions `messages` adds them.
+        is the maximum number of characters in a text. *untrusted* puts the text between markers, as
+        in `reply.for_model`. The result contains images if the provider accepts them there; in Chat
+        Completions, `messages` adds them.
         """
         return self._written(self._result(call_id, reply, name, budget=budget, untrusted=untrusted))
 
@@ -287,10 +287,10 @@ class ModelTools:
         budget: int | None = None,
         untrusted: bool = False,
     ) -> list[Any]:
-        """Return everything that follows the calls in one of the model's answers.
+        """Return everything to send after the calls in one of the model's responses.
 
         Each of *results* is `(call_id, reply)` or `(call_id, reply, name)`. *budget* is the maximum
-        number of characters of each text. *untrusted* puts the text between markers, as in
+        number of characters in each text. *untrusted* puts the text between markers, as in
         `reply.for_model`.
         """
         found = [self._result(*each, budget=budget, untrusted=untrusted) for each in results]
@@ -314,9 +314,7 @@ class ModelTools:
         untrusted: bool,
     ) -> CallResult:
         if not name and (self._functions or self.rules.provider == "gemini"):
-            raise TypeError(
-                "name= is missing: this provider finds the call of a result by its name"
-            )
+            raise TypeError("name= is missing: this provider matches a result to its call by name")
         parts = parts_for(reply, self.rules, budget, untrusted=untrusted)
         return CallResult(call_id, name, parts)
 
@@ -337,7 +335,7 @@ def _wanted(strict: Strict, entries: list[ToolEntry]) -> set[str]:
 def _converted(
     entry: ToolEntry, rules: ProviderRules, limits: StrictLimits, *, strict: bool
 ) -> tuple[Converted, bool, str | None]:
-    """Return the converted tool, whether it is strict, and why not if that was asked for."""
+    """Return the converted tool, whether it is strict, and why not if strict was requested."""
     reason = None
     if strict and rules.strict is not None:
         try:
@@ -359,19 +357,19 @@ def _warnings(found: list[ToolEntry], doubled: list[str], rules: ProviderRules) 
             yield f"{each.name!r} is left out: only a widget may call it"
     entries = [each for each in found if each.for_model]
     if rules.max_tools is not None and len(entries) > rules.max_tools:
-        yield f"{len(entries)} tools, and the provider takes {rules.max_tools} in a request"
+        yield f"{len(entries)} tools, but the provider allows only {rules.max_tools} in a request"
     limit = rules.long_description
     for each in entries:
         size = len(each.description)
         if limit is not None and size > limit:
             about = f"{each.name!r} has a description of {size} characters"
-            yield f"{about}, and some models refuse more than {limit}"
+            yield f"{about}, but some models refuse more than {limit}"
 
 
 def _late(server: str) -> Reply[Any] | None:
-    """Return the reply for a tool of a server that was left out of the list.
+    """Return the reply for a tool whose server was left out of the list.
 
-    The tool is not called: these tools are all that the model may call.
+    The tool is not called: the model may call only the listed tools.
     """
     if not server:
         return None

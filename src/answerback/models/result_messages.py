@@ -1,4 +1,4 @@
-"""The messages that bring a tool's result back to a model, in each provider's form."""
+"""The messages that return a tool's result to a model, in each provider's form."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .provider_rules import Provider, ProviderRules
 
 
 class ReplyParts(msgspec.Struct, frozen=True):
-    """A reply's text, the images and documents that the provider takes, and its failure."""
+    """A reply's text, whether it failed, and the images and documents that the provider accepts."""
 
     text: str
-    """All texts; a result without one is described in it."""
+    """All texts; if the result has none, a description of it."""
     sequence: tuple[Part, ...] = ()
-    """The texts, images and documents in their order."""
+    """The texts, images and documents, in order."""
     failed: bool = False
     data: Any = msgspec.UNSET
     """The structured data, if the text says nothing else."""
@@ -39,9 +39,9 @@ class ReplyParts(msgspec.Struct, frozen=True):
 def parts_for(
     result: Any, rules: ProviderRules, budget: int | None, *, untrusted: bool
 ) -> ReplyParts:
-    """Return the parts of a reply that the provider takes; a text describes the others.
+    """Return the parts of a reply that the provider accepts; text describes the others.
 
-    *result* is whatever `read` reads. *budget* is the maximum number of characters of a text.
+    *result* is anything that `read` reads. *budget* is the maximum number of characters in a text.
     *untrusted* puts the text between markers.
     """
     reply = read(result)
@@ -54,7 +54,7 @@ def parts_for(
             return block.blob is not None and block.mime in rules.documents
         if not isinstance(block, Image):
             return False
-        # Gemini reads no images from the web.
+        # Gemini does not fetch images from the web.
         return rules.provider != "gemini" if block.url is not None else block.mime in rules.images
 
     view = view_for_model(reply, budget, untrusted=untrusted, takes=takes)
@@ -95,10 +95,10 @@ class BlockingCalls(Protocol):
 
 @runtime_checkable
 class SeveralServers(Protocol):
-    """Servers of which some may still be connecting; the method is async if `call` is."""
+    """Several servers, some of which may still be connecting; the method is async if `call` is."""
 
     def wait_for(self, name: str, /) -> Any:
-        """Wait while the tool's server is connecting; return its name, or "" at once."""
+        """Wait for the tool's server and return its name; return "" if it is not connecting."""
 
 
 class ModelCall(NamedTuple):
@@ -110,10 +110,10 @@ class ModelCall(NamedTuple):
 
 
 def read_call(call: object, provider: Provider) -> ModelCall:
-    """Read a provider's call, as JSON or as an object of its package; raises TypeError."""
+    """Read a provider's call, as JSON or as an object from its package; raises TypeError."""
     match provider:
         case "openai":
-            # In the first form of Chat Completions a call has no id and no member `function`.
+            # In Chat Completions' original form, a call has no id and no `function` member.
             inner, call_id, arguments = member(call, "function") or call, "id", "arguments"
         case "openai_responses":
             inner, call_id, arguments = call, "call_id", "arguments"
@@ -125,12 +125,12 @@ def read_call(call: object, provider: Provider) -> ModelCall:
             call_id, arguments = "id", "args"
     name, given = member(inner, "name"), member(inner, arguments)
     if name is None and given is None:
-        raise TypeError(f"{call!r} should be one of the model's calls, in the form of {provider}")
+        raise TypeError(f"{call!r} should be one of the model's calls, in {provider} format")
     return ModelCall(member(call, call_id), name if isinstance(name, str) else "", given)
 
 
 def member(value: object, name: str) -> Any:
-    """Return a member of a JSON object, or an attribute of a package's object; else None."""
+    """Return a member of a JSON object, or an attribute of an SDK's object; else None."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
@@ -147,7 +147,7 @@ def result_message(
 ) -> dict[str, Any]:
     """Return a result in a provider's form: a message, an item, a block or a part.
 
-    *functions* asks for the first form of Chat Completions.
+    *functions* asks for Chat Completions' original form.
     """
     parts = result.parts
     match provider:
@@ -241,7 +241,7 @@ def _with_prefix(parts: ReplyParts) -> str:
 
 
 def _prefixed(text: str) -> str:
-    """Return the text with the first word of a failure, for a provider without a flag for it."""
+    """Return the text marked as a failure, for a provider without an error flag."""
     return text if text.startswith("Error: ") else f"Error: {text}"
 
 

@@ -1,6 +1,6 @@
-"""Converts a tool's argument schema into the part of JSON Schema that a provider takes.
+"""Converts a tool's argument schema into the part of JSON Schema that a provider accepts.
 
-Each conversion makes a new schema, a list of what had to change, and the decoder that turns
+Each conversion makes a new schema, a list of what had to change, and the decoder that converts
 the model's arguments back.
 """
 
@@ -43,7 +43,7 @@ from .schema_facts import (
     well_formed,
 )
 
-# Without one of these a schema takes more values, so the description states what was left out.
+# Without one of these, a schema accepts more values, so the description states what was left out.
 _CONSTRAINTS = frozenset(
     {"minLength", "maxLength", "pattern", "format", "multipleOf", "minimum", "maximum"}
     | {"exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "uniqueItems"}
@@ -53,13 +53,13 @@ _NO_FORM = frozenset(
     {"not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"}
     | {"contains", "minContains", "maxContains", "unevaluatedItems"}
 )
-"""Constraints that no provider takes and that a few words do not explain."""
+"""Constraints that no provider accepts and that a few words cannot explain."""
 _DRAFT = frozenset({"$schema", "$id", "$comment", "$anchor"})
 _LOOK_AROUND = re.compile(r"\(\?[=!<]|\\[1-9bB]")
 MAX_NODES = 10_000
 MAX_REFERRED = 300_000
-"""The number of schemas in all definitions, each counted once for each way to refer to it."""
-_TOO_LARGE = "the schema is too large once its definitions are put in"
+"""The maximum number of schemas in all definitions, each counted once per distinct reference."""
+_TOO_LARGE = "the schema is too large once its definitions are expanded"
 ROOT = "arguments"
 """The root's path in reports."""
 
@@ -86,13 +86,13 @@ class Conversion:
         self.changes[f"{path}: {what}"] = None
 
     def cannot(self, path: str, why: str) -> None:
-        """Refuse the schema in a strict mode; otherwise report what is left out."""
+        """Refuse the schema in strict mode; otherwise report what is left out."""
         if self.rules.strict:
             raise SchemaRefused(f"{path}: {why}")
         self.changed(path, why + ", which is left out")
 
     def count(self, path: str) -> None:
-        """Count a schema; definitions within definitions can make a small document very large."""
+        """Count a schema; nested definitions can make a small document very large."""
         self.nodes += 1
         if self.nodes > MAX_NODES:
             raise SchemaRefused(f"{path}: {_TOO_LARGE}")
@@ -112,7 +112,7 @@ class Conversion:
             return {}
 
     def _root_object(self, schema: Schema) -> dict[str, Any]:
-        """Return the root as one object, without `$ref` and without alternatives."""
+        """Return the root as one object, without `$ref` or alternatives."""
         if isinstance(pointer := schema.get("$ref"), str):
             rest = {key: each for key, each in schema.items() if key != "$ref"}
             schema = {**self.resolve(pointer, ROOT), **rest}
@@ -146,7 +146,7 @@ class Conversion:
             parts = [self.without_all_of(each, path) for each in parts]
         result = merged([rest, *parts])
         if result is None:
-            self.cannot(path, "uses allOf, whose parts cannot be put together")
+            self.cannot(path, "uses allOf, whose parts cannot be merged")
             return rest
         return result
 
@@ -168,7 +168,7 @@ class Converted(msgspec.Struct, frozen=True):
 
 
 def convert_schema(schema: Schema, rules: SchemaRules) -> Converted:
-    """Convert a schema of arguments; in a strict mode it may raise SchemaRefused."""
+    """Convert an argument schema; in strict mode, this may raise SchemaRefused."""
     try:
         state = Conversion(schema, rules)
         if rules.keywords is None:
@@ -249,7 +249,7 @@ def _reference(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, 
             for each in (wanted, *(f"{wanted}_{at}" for at in range(2, len(taken) + 3)))
             if each not in taken
         )
-        # The name is taken before the conversion, which may come back to this reference.
+        # The name is reserved before the conversion, which may reach this reference again.
         state.def_names[pointer] = name
         state.defs[name], state.plans[name] = {}, None
         converted, plan = _node(state, target, name)
@@ -258,7 +258,7 @@ def _reference(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, 
     name = state.def_names[pointer]
     ref: dict[str, Any] = {"$ref": f"#/$defs/{name}"}
     if rest:
-        # No provider takes keywords beside a reference.
+        # No provider accepts keywords next to a reference.
         ref = {**annotated(state, rest, path), "anyOf": [ref]}
     return ref, RefPlan(name)
 
@@ -276,12 +276,12 @@ def _union(
     for each in branches:
         branch = each
         if base and isinstance(each, Mapping):
-            # The keywords beside the alternatives are put into each of them.
+            # Keywords next to the alternatives are copied into each of them.
             if isinstance(pointer := each.get("$ref"), str):
                 branch = state.resolve(pointer, path)
             both = merged([branch, base])
             if both is None:
-                why = "has keywords beside anyOf that cannot be put into each alternative"
+                why = "has keywords next to anyOf that cannot be merged into each alternative"
                 state.cannot(path, why)
             else:
                 branch = both
@@ -296,7 +296,7 @@ def _union(
     out["anyOf"] = [each for each, _ in found]
     if not any(state.needed(plan) for _, plan in found):
         return out, None
-    # The decoder chooses a plan by the alternative that fits.
+    # The decoder chooses the plan of the alternative that fits.
     for at, (one, plan) in enumerate(found):
         for other, other_plan in found[:at]:
             if plan != other_plan and not are_disjoint(one, other, state.defs):
@@ -310,7 +310,7 @@ def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any
     if not properties and more is not False:
         return _map(state, schema, more, path)
     if more is not False and state.rules.closed:
-        state.cannot(path, "takes further properties beside those it names")
+        state.cannot(path, "allows properties other than those it names")
     out = annotated(state, schema, path) | {"type": "object"}
     names = fitting_names(properties, state.rules.properties)
     members: dict[str, MemberPlan] = {}
@@ -341,14 +341,14 @@ def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any
 
 
 def _further_properties(state: Conversion, schema: Schema, path: str) -> Any:
-    """Return False for a closed object, the schema of its further members, or None for any."""
+    """Return False for a closed object, the schema for additional members, or None for any."""
     more = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
     if schema.get("patternProperties") and not (more is False and not schema.get("properties")):
-        state.cannot(path, "uses patternProperties beside other members")
+        state.cannot(path, "uses patternProperties next to other members")
     if more is False:
         return False if schema.get("patternProperties") is None else None
     if more is None and (schema.get("properties") or path == ROOT) and state.rules.closed:
-        state.changed(path, "further properties cannot be sent")
+        state.changed(path, "additional properties cannot be sent")
         return False
     return None if more is True or more == {} else more
 
@@ -358,7 +358,7 @@ def _null_is_absent(state: Conversion, schema: Any, path: str) -> bool:
     if not allows_null(schema, state.document):
         return True
     if not isinstance(schema, Mapping) or "default" not in schema:
-        state.cannot(path, "may be null or left out, and strict mode has null for both")
+        state.cannot(path, "may be null or left out, and strict mode uses null for both")
         return False
     return schema["default"] is None
 
@@ -387,7 +387,7 @@ def _map(state: Conversion, schema: Schema, more: Any, path: str) -> tuple[dict[
         "required": [KEY, VALUE],
         "additionalProperties": False,
     }
-    state.changed(path, "a map is sent as a list of pairs of key and value")
+    state.changed(path, "a map is sent as a list of key-value pairs")
     return out, MapPlan(plan)
 
 
@@ -415,7 +415,7 @@ def _tuple(
         return out, ArrayPlan(None, plans) if any(plans) else None
     count = len(prefix)
     if more is not False and schema.get("maxItems", count + 1) > count:
-        state.cannot(path, "takes further items after those of a tuple")
+        state.cannot(path, "allows more items than the tuple lists")
     required = min(schema.get("minItems", 0), count)
     names = [item_name(at) for at in range(count)]
     rest = {key: each for key, each in schema.items() if key not in ("minItems", "maxItems")}
@@ -432,7 +432,7 @@ def _tuple(
 
 
 def _by_type(schema: Schema, types: Sequence[str]) -> list[dict[str, Any]]:
-    """Return one alternative for each of a schema's several types."""
+    """Return one alternative for each of a schema's types."""
     left_out = ("type", "enum", "description", "title")
     rest = {key: each for key, each in schema.items() if key not in left_out}
     branches = []
@@ -447,7 +447,7 @@ def _by_type(schema: Schema, types: Sequence[str]) -> list[dict[str, Any]]:
 def annotated(
     state: Conversion, schema: Schema, path: str, types: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the keywords that are kept; the description states the others."""
+    """Return the keywords to keep; the description states the others."""
     out: dict[str, Any] = {}
     stated = []
     for keyword, value in _tightened(schema, types, state.rules).items():
@@ -461,7 +461,7 @@ def annotated(
         values = [schema["const"]] if "const" in schema else list(schema["enum"])
         kinds = {type_of_value(each) for each in values}
         if kinds & CONTAINERS:
-            state.cannot(path, "has objects or arrays as the values of enum or const")
+            state.cannot(path, "has objects or arrays as enum or const values")
         elif state.rules.const or kinds <= {"string", "integer", "number"}:
             keyword = "const" if "const" in schema and state.rules.const else "enum"
             out[keyword] = values[0] if keyword == "const" else values
@@ -486,7 +486,7 @@ def _is_kept(state: Conversion, keyword: str, value: Any) -> bool:
 
 
 def _tightened(schema: Schema, types: Sequence[str], rules: SchemaRules) -> Schema:
-    """Write integers' exclusive bounds as inclusive ones where only these are taken."""
+    """Rewrite exclusive integer bounds as inclusive ones if the provider accepts only those."""
     if types != ("integer",) or "exclusiveMinimum" in (rules.keywords or ()):
         return schema
     result = dict(schema)

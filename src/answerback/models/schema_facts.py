@@ -1,4 +1,4 @@
-"""Facts about JSON Schemas that a provider's conversion needs; nothing is changed."""
+"""Facts about JSON Schemas that a conversion for a provider needs; no schema is changed here."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _SCHEMAS = frozenset(
 
 
 def well_formed(schema: Any, changed: Callable[[str, str], None], path: str) -> dict[str, Any]:
-    """Return a copy of *schema* without malformed keywords; *changed* gets each of them."""
+    """Return a copy of *schema* without malformed keywords; *changed* is called for each."""
     if not isinstance(schema, Mapping):
         if schema is False:
             return {"not": {}}
         if schema is not True:
-            changed(path, f"a schema that is {type(schema).__name__}, which is left out")
+            changed(path, f"a schema of type {type(schema).__name__}, which is left out")
         return {}
     found: dict[str, Any] = {}
     for keyword, value in schema.items():
         kind, check = _KINDS.get(keyword, object), _CHECKS.get(keyword)
         is_valid = isinstance(value, kind) and (check is None or check(value))
         if not isinstance(keyword, str) or not is_valid:
-            changed(path, f"{str(keyword)[:60]} is malformed, and left out")
+            changed(path, f"{str(keyword)[:60]} is malformed and left out")
         elif keyword in _SCHEMAS_BY_NAME:
             found[keyword] = {
                 str(name): _inner(each, changed, f"{path}.{name}") for name, each in value.items()
@@ -55,7 +55,7 @@ def well_formed(schema: Any, changed: Callable[[str, str], None], path: str) -> 
 
 
 def _inner(schema: Any, changed: Callable[[str, str], None], path: str) -> Any:
-    """Return a schema where true and false may stay unchanged."""
+    """Return a well-formed schema; here, true and false stay unchanged."""
     return schema if isinstance(schema, bool) else well_formed(schema, changed, path)
 
 
@@ -100,7 +100,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def resolve(root: Schema, pointer: str) -> Schema:
-    """Return the schema that a `$ref` within the document points to; raise LookupError."""
+    """Return the schema that a `$ref` within the document points to; raises LookupError."""
     if not pointer.startswith("#"):
         raise LookupError(pointer)
     if "%" in pointer:
@@ -113,7 +113,7 @@ def resolve(root: Schema, pointer: str) -> Schema:
 
 
 def _found(root: Schema, pointer: str) -> Schema:
-    """Return the schema at *pointer*, else an empty one."""
+    """Return the schema at *pointer*, or an empty one."""
     try:
         return resolve(root, pointer)
     except (LookupError, TypeError, ValueError):
@@ -135,7 +135,7 @@ def inner_schemas(schema: Any) -> Iterator[Any]:
 def recursive_pointers(root: Schema, limit: int) -> frozenset[str] | None:
     """Return a document's references that lead back to themselves, or to such references.
 
-    None if the definitions have more than *limit* schemas in all.
+    None if the definitions have more than *limit* schemas in total.
     """
     graph = _references(root, limit)
     if graph is None:
@@ -145,7 +145,7 @@ def recursive_pointers(root: Schema, limit: int) -> frozenset[str] | None:
     for pointer, refs in graph.items():
         for each in refs:
             before[each].append(pointer)
-    # A definition without references is not recursive, and does not count for those before it.
+    # A definition without references is not recursive, so references to it no longer count.
     ended = [pointer for pointer, count in left.items() if not count]
     while ended:
         for each in before[ended.pop()]:
@@ -156,7 +156,7 @@ def recursive_pointers(root: Schema, limit: int) -> frozenset[str] | None:
 
 
 def _references(root: Schema, limit: int) -> dict[str, set[str]] | None:
-    """Return the references in the target of each of a document's references."""
+    """Map each of a document's references to the references in its target; None above *limit*."""
     graph: dict[str, set[str]] = {}
     visited = 0
     waiting: list[tuple[str | None, Schema]] = [(None, root)]
@@ -178,7 +178,7 @@ def _references(root: Schema, limit: int) -> dict[str, set[str]] | None:
 
 
 def types_of(schema: Schema) -> tuple[str, ...]:
-    """Return the types that a schema names or implies; none if it takes any value."""
+    """Return the types that a schema names or implies; none if it accepts any value."""
     types = schema.get("type")
     if isinstance(types, str):
         return (types,)
@@ -209,7 +209,7 @@ def type_of_value(value: Any) -> str:
 
 
 def allows_null(schema: Any, root: Schema, seen: set[str] | None = None) -> bool:
-    """Return whether null fits; *seen* has the references that do not allow it."""
+    """Return whether null fits; *seen* has the references already known not to allow it."""
     seen = set() if seen is None else seen
     if schema is True or schema == {}:
         return True
@@ -231,7 +231,7 @@ def allows_null(schema: Any, root: Schema, seen: set[str] | None = None) -> bool
 
 
 def merged(schemas: Sequence[Schema]) -> dict[str, Any] | None:
-    """Return one schema equivalent to all of *schemas* together; None if none is known."""
+    """Return one schema equivalent to all of *schemas* together; None if there is no simple one."""
     closed = [each for each in schemas if each.get("additionalProperties") is False]
     if 0 < len(closed) < len(schemas):
         names = {name for each in schemas for name in each.get("properties", {})}
@@ -255,7 +255,7 @@ def merged(schemas: Sequence[Schema]) -> dict[str, Any] | None:
 
 
 def alternatives_merged(base: Schema, branches: Sequence[Schema]) -> dict[str, Any]:
-    """Return one object schema that takes whatever any of the alternatives takes, and more."""
+    """Return one object schema that accepts whatever any alternative accepts, and more."""
     properties: dict[str, list[Any]] = {}
     for schema in [base, *branches]:
         for name, value in (schema.get("properties") or {}).items():
@@ -276,7 +276,7 @@ def alternatives_merged(base: Schema, branches: Sequence[Schema]) -> dict[str, A
 
 
 def are_disjoint(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool:
-    """Return whether no value fits both of two converted schemas."""
+    """Return whether no value fits both converted schemas."""
     one, other = target(one, defs), target(other, defs)
     if depth == 0:
         return False
@@ -304,7 +304,7 @@ def are_disjoint(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bo
 
 
 def target(schema: Schema, defs: Schema) -> Schema:
-    """Follow `$ref` to a definition; one that leads back to itself takes any value."""
+    """Follow `$ref` to a definition; a reference that leads back to itself accepts any value."""
     for _ in range(len(defs) + 1):
         if "$ref" not in schema:
             return schema

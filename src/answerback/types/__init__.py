@@ -1,1 +1,1 @@
-"""Types: annotations to JSON and back. `arguments` decodes, `output` encodes and checks."""
+"""Typed values to JSON and back: `arguments` decodes, `output` encodes and checks."""

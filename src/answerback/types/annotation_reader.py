@@ -1,7 +1,7 @@
-"""Reads annotations into the tree of nodes, and refuses types that cannot be served.
+"""Reads annotations into a tree of nodes, and refuses types that cannot be served.
 
-The fields of all kinds of records are read here too. Registration uses it, so it has to be quick:
-it builds no msgspec decoders.
+It also reads the fields of all kinds of records. Registration uses it, so it has to be fast: it
+builds no msgspec decoders.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from uuid import UUID
 
 import msgspec
 
-# msgspec's C code calls these private functions too, so it and we see the same fields: they
-# fill in generics, and resolve the annotations of base classes in the bases' own modules.
+# msgspec's C code also calls these private functions, so we see the same fields as msgspec: they
+# fill in generics, and resolve the annotations of base classes in those classes' own modules.
 from msgspec._utils import (  # type: ignore[attr-defined]
     get_class_annotations,
     get_dataclass_info,
@@ -49,7 +49,7 @@ from .problems import UnservableType, explain_unservable, name_of
 
 _LIMIT_NAMES = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 _NOTE_NAMES = ("title", "description", "examples")
-# Of two limits with the same name, the narrower one counts.
+# Of two limits with the same name, the narrower one applies.
 _NARROWER: dict[str, Any] = {
     "ge": max,
     "gt": max,
@@ -68,9 +68,9 @@ class Metadata(msgspec.Struct, kw_only=True):
     msgspec_ignores_limits: bool = False
     """Some of the limits are not in a msgspec `Meta`, so msgspec does not apply them."""
     replaced_patterns: tuple[str, ...] = ()
-    """Patterns that are kept as checks, because a later one is the limit."""
+    """Patterns kept as checks, because a later pattern is the limit."""
     needs_pydantic: bool = False
-    """The metadata has pydantic objects (a validator, `strip_whitespace`) that only it applies."""
+    """The metadata has objects that only pydantic can apply: a validator, `strip_whitespace`."""
 
 
 def _flatten(items: Iterable[Any]) -> Iterator[Any]:
@@ -93,7 +93,7 @@ def is_field_info(item: Any) -> bool:
 
 
 def read_metadata(items: Iterable[Any]) -> Metadata:
-    """Read the items of an `Annotated`, the innermost first."""
+    """Read the items of an `Annotated`, innermost first."""
     metadata = Metadata()
     for item in _flatten(items):
         library = type(item).__module__.partition(".")[0]
@@ -253,7 +253,7 @@ def _dataclass(record: Record, read: ReadField) -> Iterator[Field]:
 
 
 def _prepare_name(name: str) -> None:
-    """Encode a name once if it is not ASCII: msgspec does not find it in JSON before."""
+    """Encode a non-ASCII name once: until then, msgspec does not find it in JSON."""
     # https://github.com/msgspec/msgspec/pull/1126
     if not name.isascii():
         msgspec.json.encode(name)
@@ -313,7 +313,7 @@ _FIELDS: dict[str, Callable[[Record, ReadField], Iterator[Field]]] = {
 
 
 def member_names(cls: Any) -> dict[str, str]:
-    """Return the names of a class's attributes by their JSON names; empty if it is not a record."""
+    """Return a class's attribute names by JSON name; empty if it is not a record."""
     match style_of(cls):
         case "struct" if not cls.__struct_config__.array_like:
             return dict(zip(cls.__struct_encode_fields__, cls.__struct_fields__, strict=True))
@@ -330,7 +330,7 @@ def member_names(cls: Any) -> dict[str, str]:
 
 
 def object_members(value: object) -> dict[str, Any]:
-    """Return an object's members by their JSON names; empty if it is not a record."""
+    """Return an object's members by JSON name; empty if it is not a record."""
     if isinstance(value, dict):
         return value
     if isinstance(value, Mapping):
@@ -346,7 +346,7 @@ _SCALARS = frozenset(
 _COMPARISONS = frozenset({"ge", "gt", "le", "lt"})
 _NUMBER_LIMITS = _COMPARISONS | {"multiple_of"}
 _LENGTHS = frozenset({"min_length", "max_length"})
-# The limits that a scalar accepts, for all but the numbers.
+# The limits that each scalar type accepts, except for numbers.
 _SCALAR_LIMITS: dict[type, frozenset[str]] = {
     bool: frozenset(),
     str: _LENGTHS | {"pattern"},
@@ -391,14 +391,14 @@ def read_type(annotation: Any, where: str = "") -> Node:
         node = _Reader(block_names=True).read(bare, where)
         for each in nodes.reachable(node):
             if isinstance(each, nodes.Record) and holds_blocks(each):
-                # Its data is a plain object with the blocks' names. Another annotation, so that
-                # the class's schema gets a separate definition.
+                # Its data is a plain object with the blocks' names. The annotation is changed so
+                # that the class's schema gets a separate definition.
                 each.annotation = Annotated[each.annotation, BLOCKS_AS_NAMES]
                 if not each.array:
                     each.style = "typeddict"
                 for field in each.fields:
                     if field.default is not None:
-                        # It may be a block, which the schema must not show.
+                        # The default may be a block, which the schema must not show.
                         field.default = msgspec.NODEFAULT
         return node
     except RecursionError:
@@ -447,11 +447,11 @@ _LIMITING = frozenset(
         *("dependentSchemas", "dependentRequired"),
     }
 )
-"""The keywords by which a schema may refuse an object with one more member."""
+"""The keywords that may make a schema refuse an object with one more member."""
 
 
 def can_take_member(annotation: Any, name: str) -> bool:
-    """Return whether the type is one class whose objects never have a member *name*."""
+    """Return whether the type is one class whose objects never have a member called *name*."""
     match read_type(annotation):
         case nodes.Record(array=False, fields=fields, tag=tag):
             is_tag = tag is not None and tag[0] == name
@@ -460,7 +460,7 @@ def can_take_member(annotation: Any, name: str) -> bool:
             from .json_schema import output_schema
 
             schema = output_schema(annotation)
-            # Other members may be called anything.
+            # Additional members may have any name.
             is_closed = schema.get("additionalProperties", False) is False
             is_plain = is_closed and "properties" in schema and _LIMITING.isdisjoint(schema)
             return is_plain and name not in schema["properties"]
@@ -504,7 +504,7 @@ class _Reader:
     def __init__(self, *, block_names: bool = False) -> None:
         self._block_names = block_names
         self._records: dict[Any, nodes.Record] = {}
-        # Inside a generic class a TypeVar without a type means Any; outside it is a mistake.
+        # Inside a generic class, a TypeVar without a type means Any; elsewhere it is a mistake.
         self._record_depth = 0
 
     def read(self, annotation: Any, where: str, outer: tuple[Any, ...] = ()) -> Node:
@@ -541,9 +541,9 @@ class _Reader:
         if _is_hashable(bare) and bare in _SCALARS:
             return _scalar(bare, where, metadata)
         if isinstance(bare, str):
-            raise NameError(f"{where}: {bare!r} is not the name of a type that is known here")
+            raise NameError(f"{where}: {bare!r} is not the name of a type known here")
         if isinstance(bare, typing.ForwardRef):
-            # Forward references were resolved before; one that remains is a recursive alias.
+            # Forward references are already resolved; one that remains is a recursive alias.
             raise UnservableType(where, _RECURSIVE_ALIAS.format(bare.__forward_arg__))
         if isinstance(bare, typing.TypeVar):
             if not self._record_depth:
@@ -622,7 +622,7 @@ class _Reader:
             if is_field_info(field.default):
                 raise UnservableType(
                     f"{where}.{field.name}",
-                    f"pydantic's Field as a default works in pydantic's own classes only; "
+                    f"pydantic's Field as a default only works in pydantic's own classes; "
                     f"write {field.name}: Annotated[T, Field(...)], or use pydantic.dataclasses",
                 )
         return record
@@ -676,7 +676,7 @@ def _scalar(kind: type, where: str, metadata: Metadata) -> Node:
 
 def _choice(bare: Any, where: str) -> Node:
     if isinstance(bare, type) and issubclass(bare, enum.Flag):
-        problem = f"{bare.__name__} has more values than it lists; write list of an Enum"
+        problem = f"{bare.__name__} has more values than it lists; write a list of an Enum"
         raise UnservableType(where, problem)
     members: Any = bare if isinstance(bare, type) else typing.get_args(bare)
     pairs = tuple((each.value if isinstance(each, enum.Enum) else each, each) for each in members)

@@ -63,7 +63,7 @@ class _ObjectDecoder:
 
     @cached_property
     def aliases(self) -> frozenset[str]:
-        """All names of the fields that have a secret's name among theirs."""
+        """All names of fields with at least one secret name."""
         return aliases_of_secrets(names_in(self.node))
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> Any:
@@ -89,7 +89,7 @@ class ArgumentObject(msgspec.Struct, frozen=True):
     """The parameter that receives them; None if they are the keywords of `**kwargs`."""
     annotation: object
     reserved: frozenset[str] = frozenset()
-    """The names that no keyword can have, because the function has such a parameter."""
+    """The names that no keyword can have, because the function has parameters of that name."""
 
     @property
     def is_free(self) -> bool:
@@ -102,7 +102,7 @@ def keyword_parameters(
 ) -> list[Parameter]:
     """Return a parameter for each key of `**kwargs: Unpack[TypedDict]`.
 
-    Raises TypeError for another *hint*, and for a key among the other *named* parameters.
+    Raises TypeError for any other *hint*, and for a key that is also among the *named* parameters.
     """
     if get_origin(hint) is not Unpack:
         raise TypeError(
@@ -131,7 +131,7 @@ def keyword_parameters(
 def _refuse_taken(names: Iterable[str], named: frozenset[str], where: str, owner: str) -> None:
     if taken := sorted(named.intersection(names)):
         raise TypeError(
-            f"{where} of {owner} has {taken[0]!r}, and the function has a parameter of that name; "
+            f"{where} of {owner} has {taken[0]!r}, but the function has a parameter of that name; "
             "rename the parameter"
         )
 
@@ -142,10 +142,10 @@ def refuse_others(
     owner: str,
     schema: Mapping[str, Any] | None,
 ) -> None:
-    """Raise TypeError for parameters beside the one object that has all arguments.
+    """Raise TypeError for parameters besides the object that holds all arguments.
 
-    A parameter with a default that the schema does not have keeps its default: a function that is
-    made in a loop often has one.
+    A parameter that has a default and is not in the schema keeps its default: functions made in a
+    loop often have one.
     """
     if len(found) > 1:
         raise TypeError(f"{owner} takes all arguments twice; once is enough")
@@ -170,7 +170,7 @@ def refuse_others(
         also = ", ".join(map(repr, others))
         raise TypeError(
             f"{owner} takes all arguments in {taken}, and also {also}; read an argument from "
-            f"{taken}, and mark a value of the server's with Depends, as in "
+            f"{taken}, and mark a value from the server with Depends, as in "
             f"{others[0]}: Annotated[T, Depends(fn)]"
         )
     properties = (schema or {}).get("properties", ())

@@ -1,4 +1,4 @@
-"""Decodes JSON text to a function's keyword arguments."""
+"""Decodes JSON text into a function's keyword arguments."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """The argument's name in JSON, in schemas and in messages."""
     annotation: Any
-    # By a factory, because NODEFAULT itself would mean that this field has no default.
+    # A factory, because NODEFAULT itself would mean that this field has no default.
     default: Any = msgspec.field(default_factory=lambda: msgspec.NODEFAULT)
     description: str | None = None
     keyword: str | None = None
     """The function's own name for the parameter, if it may differ from the argument's."""
     other_names: tuple[str, ...] = ()
-    """Further names under which a caller may send the argument."""
+    """Other names under which a caller may send the argument."""
     default_factory: Callable[[], Any] | None = None
-    """Makes the default for one call; the function's own default is then not used."""
+    """Makes the default for one call, instead of the function's own default."""
 
     @property
     def required(self) -> bool:
-        """Whether a call must have this argument."""
+        """Whether a call must include this argument."""
         return self.default is msgspec.NODEFAULT and self.default_factory is None
 
     @property
@@ -56,7 +56,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_parameter(parameter: Parameter, where: str) -> None:
-    """Raise UnservableType, which names *where*, for a type without JSON or a wrong default.
+    """Raise UnservableType, naming *where*, for a type without a JSON form or a wrong default.
 
     A name that is not yet defined passes: the first call reads the annotation again.
     """
@@ -113,7 +113,7 @@ class Arguments:
 
     @property
     def aliases(self) -> frozenset[str]:
-        """The names of arguments and fields that are secrets under another of their names."""
+        """The names of arguments and fields that another of their names marks as secret."""
         return self._decoder.aliases
 
     def _coerce(self, decoder: SlowDecoder, raw: bytes) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Arguments:
         except TooManyProblems:
             raise InvalidArguments(tuple(coercion.problems), are_all=False) from None
         except RecursionError:
-            problem = Problem(path="", message="nested too deep for these types")
+            problem = Problem(path="", message="nested too deeply for these types")
             raise InvalidArguments((*coercion.problems, problem)) from None
         raise InvalidArguments(tuple(coercion.problems))
 
@@ -136,7 +136,7 @@ class SlowDecoder(Protocol):
 
     @property
     def aliases(self) -> frozenset[str]:
-        """The names that are secrets under another of their names."""
+        """The names of arguments and fields that another of their names marks as secret."""
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> Any:
         """Return the arguments as JSON that fits; *coercion* collects the problems."""
@@ -161,7 +161,7 @@ class ArgumentsDecoder:
         self._names = [(each.target, each.name, *each.other_names) for each in parameters]
         self._other_names = {other: each.name for each in parameters for other in each.other_names}
         fields = [(each.target, self.nodes[each.name], each.required) for each in parameters]
-        # Imported at the first call of a tool.
+        # Imported at a tool's first call.
         from .msgspec_types import MsgspecTypes
 
         self._types = MsgspecTypes(lenient=lenient)
@@ -181,7 +181,7 @@ class ArgumentsDecoder:
 
     @cached_property
     def aliases(self) -> frozenset[str]:
-        """All names of the arguments and fields that have a secret's name among theirs."""
+        """All names of arguments and fields with at least one secret name."""
         from ..core.secrets import aliases_of_secrets
 
         names = list(self._names)
@@ -250,7 +250,7 @@ def names_in(tree: Node) -> Iterator[tuple[str, ...]]:
             yield from model_names(each)
 
 
-# The value of an argument with a number out of range, whose problem is already reported.
+# The value of an argument with a number out of range, which has already been reported.
 _OUT_OF_RANGE = object()
 
 
@@ -276,16 +276,16 @@ def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     else:
         if isinstance(sent, dict):
             return sent
-        message = f"expected an object of arguments, got {describe_value(sent)}"
+        message = f"expected an object with the arguments, got {describe_value(sent)}"
         coercion.report("", message, expected="object")
         raise InvalidArguments(tuple(coercion.problems))
     try:
         parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
-        coercion.report("", "expected an object of arguments", expected="object")
+        coercion.report("", "expected an object with the arguments", expected="object")
         return {}
     except msgspec.DecodeError as error:
-        # msgspec found the number out of range before the place where the JSON is malformed.
+        # msgspec found the number out of range before it reached the malformed JSON.
         raise InvalidJson(str(error)) from None
     found: dict[str, Any] = {}
     for name, part in parts.items():

@@ -1,6 +1,6 @@
 """Types without their own JSON form: how they are written, read and described.
 
-The table has some standard library classes, by name, so that none is imported here.
+The table lists some standard library classes by name, so that none is imported here.
 `register_type` adds an author's class.
 """
 
@@ -19,12 +19,12 @@ class Codec(msgspec.Struct, frozen=True, eq=False):
     cls: type
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any] | None
-    """None for a class that only results have."""
+    """None for a class that is only used in results."""
     schema: Mapping[str, Any]
     example: str | None = None
-    """A string that messages show."""
+    """A string to show in messages."""
     is_free_text: bool = False
-    """Every string is a value, so in a union the order of the members decides."""
+    """Every string is valid, so in a union the order of the members decides."""
 
 
 # Filled by `register_type`.
@@ -38,22 +38,22 @@ def register_type(
     decode: Callable[[Any], Any] | None = None,
     schema: Mapping[str, Any] | None = None,
 ) -> None:
-    """Serve *cls* as an argument, a result and a field, in all apps of this process.
+    """Serve *cls* in arguments, results and fields, in all of this process's apps.
 
     *encode* turns an object into JSON (dict, list, str, number, bool, None). *decode* turns JSON
-    into an object, and raises ValueError for unreadable JSON; without it the type is only for
-    results. *schema* is the JSON's JSON Schema; without it the schema allows any JSON.
+    into an object, and raises ValueError for unreadable JSON; without it, the type is only for
+    results. *schema* is the JSON Schema for that JSON; without it, any JSON is allowed.
     Register a type before the tools that use it. A subclass is encoded as its base class.
     """
     given: tuple[Any, ...] = (cls, encode, decode or encode)
     if not isinstance(given[0], type):
         raise TypeError(f"register_type takes a class, not {cls!r}")
     if not all(map(callable, given)):
-        raise TypeError(f"encode and decode of {cls.__name__} should be functions")
+        raise TypeError(f"encode and decode for {cls.__name__} should be functions")
     if cls in _REGISTERED:
-        raise ValueError(f"{cls.__name__} is registered already")
+        raise ValueError(f"{cls.__name__} is already registered")
     if is_served(cls):
-        raise ValueError(f"{cls.__name__} has a JSON form already; register another class")
+        raise ValueError(f"{cls.__name__} already has a JSON form; register another class")
     _REGISTERED[cls] = Codec(cls, encode, decode, dict(schema or {}))
 
 
@@ -75,14 +75,14 @@ def codec_for(cls: Any) -> Codec | None:
         return None
     if cls in _REGISTERED:
         return _REGISTERED[cls]
-    # In some Python versions a class is in a submodule, such as `pathlib._local`.
+    # In some Python versions, a class is in a submodule, such as `pathlib._local`.
     module = cls.__module__.partition(".")[0]
     make = _STANDARD.get((module, cls.__name__))
     return None if make is None else make(cls)
 
 
 def codec_of_value(value: Any) -> Codec | None:
-    """Return the codec that encodes *value*: its class's or the nearest base class's."""
+    """Return the codec that encodes *value*: that of its class or nearest base class."""
     for cls in type(value).__mro__:
         if (codec := codec_for(cls)) is not None:
             return codec
@@ -114,7 +114,7 @@ def _pattern(cls: type) -> Codec:
 
 
 def _from_text(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return *make* for text only: `IPv4Address(7)` is an address too."""
+    """Return *make*, restricted to strings: `IPv4Address(7)` would be an address too."""
 
     def decode(value: Any) -> Any:
         if not isinstance(value, str):

@@ -1,9 +1,9 @@
-"""Coerces decoded JSON to the tree of nodes, and collects every problem with its path.
+"""Coerces decoded JSON to a tree of nodes, and collects every problem with its path.
 
-The result is JSON again. A value is repaired where its type's JSON Schema accepts it and
-msgspec does not (`1.0` for an int). With *lenient*, numbers, booleans, arrays and objects in
-strings are accepted; with *prune*, keys that a record does not declare are removed. It is
-slower than msgspec, so it runs only where msgspec refused the value.
+The result is JSON again. A value is repaired if its type's JSON Schema accepts it but msgspec
+does not (`1.0` for an int). With *lenient*, numbers, booleans, arrays and objects in strings
+are accepted; with *prune*, keys that a record does not declare are removed. Coercion is slower
+than msgspec, so it runs only if msgspec has refused the value.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from .problems import (
     member,
 )
 
-# Not compiled here, because only a string in a number's place needs it.
+# Not compiled here, because only a string in place of a number needs it.
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _BOOLEANS = {"true": True, "false": False}
-# Nobody means longer numbers, and they take long to read.
+# Longer numbers are never intended, and take a long time to read.
 _MAX_DIGITS = 400
-# No model sends a text with more values.
+# No model sends a string with more values than this.
 _MAX_VALUES = 50_000
 
 
 def read_text(kind: type, text: str) -> bool | int | float | None:
-    """Return the number or boolean of *kind* that *text* is in JSON, or None."""
+    """Return the number or boolean of *kind* that *text* contains as JSON, or None."""
     text = text.strip()
     if kind is bool:
         return _BOOLEANS.get(text.lower())
@@ -72,9 +72,9 @@ def is_text_of(choice: Any, text: str) -> bool:
 
 
 def unpack(value: Any, coercion: Coercion) -> Any:
-    """Return the array or object that a string is in JSON, or *value* itself.
+    """Return the array or object that a string contains as JSON, or *value* itself.
 
-    The same string gives the same object again, so that a union tries each object once.
+    The same string always gives the same object, so that a union tries each object once.
     """
     if not coercion.lenient or not isinstance(value, str):
         return value
@@ -84,14 +84,14 @@ def unpack(value: Any, coercion: Coercion) -> Any:
     if id(value) not in unpacked:
         if not coercion.texts.take():
             return value
-        # The string is kept so that no other gets its id.
+        # The string is kept so that its id is not reused.
         unpacked[id(value)] = (value, container_in(value))
     inside = unpacked[id(value)][1]
     return value if inside is None else inside
 
 
 def container_in(text: str) -> list[Any] | dict[str, Any] | None:
-    """Return the array or object that *text* is in JSON, or None, also for one with many values."""
+    """Return the array or object written in *text*; None if there is none, or it is too large."""
     raw = text.encode("utf-8", "surrogatepass")
     try:
         inside = None if has_more_values(raw, _MAX_VALUES) else load(raw)
@@ -170,8 +170,8 @@ def best_attempt(path: str, attempts: list[MemberAttempt]) -> MemberAttempt | No
     return MemberAttempt(nearest.value, nearest.value, nearest.coercion)
 
 
-# Lower is better. A string in the form of a UUID or a date is hardly meant as text, but many
-# words are also base64 or, as a Decimal, a number.
+# Lower is better. A string that looks like a UUID or a date is rarely meant as text, but many
+# words are also valid base64 or, as a Decimal, a number.
 _RANK: dict[type, int] = {
     UUID: 1,
     datetime: 1,
@@ -218,7 +218,7 @@ def fits(node: Node, value: Any) -> bool:
 
 
 def _scalar(node: nodes.Scalar, value: Any, path: str, coercion: Coercion) -> Any:
-    # The quick way for a long array's items.
+    # A fast path for the items of long arrays.
     if type(value) is node.kind and node.limits is nodes.NO_LIMITS:
         return value
     if coercion.repair and node.kind is int and type(value) is float and value.is_integer():
@@ -278,7 +278,7 @@ def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
     if not isinstance(value, list) or not _length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
     kind, coerce_item = node.item, _COERCE[type(node.item)]
-    # Without limits, the type says whether a scalar fits; a path for each would take time.
+    # Without limits, the type says whether a scalar fits; building a path for each takes time.
     plain = None
     if isinstance(kind, nodes.Scalar) and kind.limits is nodes.NO_LIMITS:
         plain = kind.kind
@@ -339,7 +339,7 @@ def _record(node: nodes.Record, value: Any, path: str, coercion: Coercion) -> An
     if not isinstance(value, dict):
         return coercion.report_mismatch(node, value, path)
     coerced = dict(value)
-    # Outside a union msgspec accepts an object without its tag.
+    # Outside a union, msgspec accepts an object without its tag.
     if node.tag is not None and value.get(node.tag[0], node.tag[1]) != node.tag[1]:
         coercion.report(member(path, node.tag[0]), f"expected {node.tag[1]!r}")
     for field in node.fields:
@@ -427,7 +427,7 @@ def _union(node: nodes.Union, value: Any, path: str, coercion: Coercion) -> Any:
 
 def _attempt_union(node: nodes.Union, value: Any, path: str, coercion: Coercion) -> MemberAttempt:
     """Coerce *value* to the member that fits best; if none fits, the result has the problems."""
-    # A lenient coercion may choose another member.
+    # A lenient coercion may choose a different member.
     key = (id(node), id(value), coercion.lenient)
     if key in coercion.union_attempts:
         return coercion.union_attempts[key]
@@ -437,7 +437,7 @@ def _attempt_union(node: nodes.Union, value: Any, path: str, coercion: Coercion)
         if not all(attempt.coercion.problems for attempt in attempts):
             break
         if lenient and (inside := unpack(value, coercion)) is not value:
-            # Once for all members, so that nested text does not take exponential time.
+            # Unpacked once for all members, so that nested text does not take exponential time.
             return _attempt_union(node, inside, path, coercion)
         for kind in node.members if lenient else possible:
             fork = coercion.fork(lenient=lenient)

@@ -1,6 +1,6 @@
-"""Builds the values of types that msgspec cannot decode, and checks parameters' defaults.
+"""Builds the values of types that msgspec cannot decode, and checks parameter defaults.
 
-Only a default's type is checked: as in Python and pydantic, it may be outside the limits.
+Only a default's type is checked: as in Python and pydantic, its value may exceed the limits.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from .problems import Coercion, UnservableType, name_of, shown, without_metadata
 
 
 class ValueBuilder:
-    """A builder for stand-ins' values in one decode; it chooses a union's member once."""
+    """A builder for the values of stand-ins in one decode; it chooses a union's member once."""
 
     def __init__(self, types: MsgspecTypes) -> None:
         self._types = types
         self._coercion = Coercion(repair=False, lenient=types.lenient)
 
     def hook(self, kind: Any, value: Any) -> Any:
-        """Build a stand-in's value from decoded JSON; msgspec calls it as its `dec_hook`."""
-        # Few frames for each level, because recursive types nest as deep as the text may.
+        """Build a stand-in's value from decoded JSON; msgspec calls this as its `dec_hook`."""
+        # Few frames per level, because recursive types may be nested as deeply as the text.
         node = kind.node
         while isinstance(node, nodes.Union):
             possible = candidates(node, value)
@@ -56,7 +56,7 @@ class ValueBuilder:
             try:
                 return build_model(node, value, lenient=self._types.lenient)
             except ValueError:
-                # msgspec asks for the error's text, and pydantic's has the repr of values.
+                # msgspec reads the error's text, and pydantic's contains the repr of values.
                 raise ValueError("does not fit the model") from None
         if not isinstance(node, nodes.Record):
             return _BUILD[type(node)](node, value)
@@ -71,7 +71,7 @@ class ValueBuilder:
 
 
 def make_record(node: nodes.Record, values: dict[str, Any]) -> Any:
-    """Make an object of the record's class; fields that are not in *values* have defaults."""
+    """Create an instance of the record's class; fields missing from *values* have defaults."""
     if node.style == "typeddict":
         return values
     if node.style in ("struct", "namedtuple"):
@@ -107,7 +107,7 @@ def _build_choice(node: nodes.Choice, value: Any) -> Any:
 
 
 def _build_custom(node: nodes.Custom, value: Any) -> Any:
-    # Without `decode` the type is for results only, which are checked as JSON.
+    # Without `decode`, the type is only for results, which are checked as JSON.
     decode = node.codec.decode
     if nodes.kind_of(value) not in nodes.kinds(node):
         raise ValueError("not of the type in its schema")
@@ -170,7 +170,7 @@ def _choice(node: nodes.Choice, value: Any) -> bool:
 
 
 def _array(node: nodes.Array, value: Any) -> bool:
-    # A tuple for a list is a common default, because it cannot be changed.
+    # A tuple is a common default for a list, because it cannot be changed.
     if not isinstance(value, list | tuple | set | frozenset):
         return False
     return all(_fits(node.item, each) for each in value)

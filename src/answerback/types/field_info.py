@@ -2,7 +2,7 @@
 
 FastAPI's `Query`, `Path`, `Body` and `Form` are subclasses of the same class. Neither library is
 imported: their objects are recognised by their classes' modules. `annotation_reader` reads limits
-and descriptions, as everywhere.
+and descriptions, as it does elsewhere.
 """
 
 from __future__ import annotations
@@ -65,20 +65,20 @@ def _or_none(annotation: Any) -> Any:
 
 
 def refuse_shared_names(parameters: Sequence[Parameter], where: str) -> None:
-    """Raise TypeError, which names *where*, for two parameters with one name in JSON."""
+    """Raise TypeError, which names *where*, for two parameters with the same name in JSON."""
     seen: dict[str, str] = {}
     for parameter in parameters:
         for name in (parameter.name, *parameter.other_names):
             if name in seen:
                 raise TypeError(
-                    f"{where} has two parameters that are {name!r} in JSON, "
+                    f"{where} has two parameters named {name!r} in JSON, "
                     f"{seen[name]!r} and {parameter.target!r}; change an alias"
                 )
             seen[name] = parameter.target
 
 
 def _default_of(fields: list[Any], where: str) -> tuple[Any, Callable[[], Any] | None]:
-    """Return the default and the function that makes it for a call; the last Field counts."""
+    """Return the default and the function that makes it for a call; the last Field wins."""
     for field in reversed(fields):
         if field.default_factory is not None:
             if field.default_factory_takes_validated_data:
@@ -96,7 +96,7 @@ def _same(default: Any) -> Any:
 
 
 def _names_of(fields: list[Any], where: str) -> tuple[str, ...]:
-    """Return the argument's names in JSON, the first for its schema; none without an alias."""
+    """Return the argument's JSON names, starting with the schema's; none without an alias."""
     for field in reversed(fields):
         alias = field.validation_alias or field.alias
         if alias is not None:

@@ -1,6 +1,6 @@
 """JSON Schema (2020-12) for annotations, rendered from the same tree that decoding uses.
 
-The patterns of dates, times and other texts are here too, and the check of one text by them.
+The patterns for dates, times and other strings, and the check against them, are here too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DAY = rf"({_YEAR}-{_MONTH_AND_DAY}|{_LEAP_YEAR}-02-29)"
 # msgspec accepts an offset without its colon; RFC 3339 does not.
 _LOOSE_OFFSET = r"([Zz]|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])"
 _OFFSET = r"([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
-# A timedelta can hold any eight digits of each unit.
+# A timedelta can hold any eight-digit number of each unit.
 _SECONDS = r"[0-9]{1,8}(\.[0-9]{1,9})?S"
 _TIME_PART = rf"([0-9]{{1,8}}H([0-9]{{1,8}}M)?({_SECONDS})?|[0-9]{{1,8}}M({_SECONDS})?|{_SECONDS})"
 
@@ -69,8 +69,8 @@ _FORMAT_HINTS: dict[tuple[type, bool | None], str] = {
     **{(kind, None): "write it in base64" for kind in BYTES_TYPES},
 }
 _FORMAT_CHECKS = {datetime: "date-time", time: "time", timedelta: "duration"}
-# JSON Schema's formats are RFC 3339's: times have an offset, durations no fractions. Types
-# that allow other values are described in words.
+# JSON Schema's formats are RFC 3339's: times have an offset, and durations have no fractions.
+# Types that allow other values are described in words.
 _TIME_TEXTS: dict[tuple[type, bool | None], str] = {
     (datetime, None): "ISO 8601 date and time, with or without an offset",
     (datetime, False): "ISO 8601 date and time without an offset",
@@ -83,19 +83,19 @@ _TIME_TEXTS: dict[tuple[type, bool | None], str] = {
 def format_keyword(node: Scalar, mode: str) -> dict[str, str]:
     """Return the `format` for a date, time or duration, or a `description` if none is right."""
     kind = node.kind
-    # An argument in the format's narrower form is always accepted, a result may have others.
+    # An argument in the format's narrower form is always accepted; a result may have other forms.
     if node.limits.tz or (kind is timedelta and mode == "validation"):
         return {"format": _FORMAT_CHECKS[kind]}
     return {"description": _TIME_TEXTS[kind, node.limits.tz]}
 
 
 def join_descriptions(text: str, of_type: str | None) -> str:
-    """Return the author's description, followed by this module's words for a type."""
+    """Return the author's description, followed by this module's description of a type."""
     return f"{text} ({of_type})" if of_type in _TIME_TEXTS.values() else text
 
 
 def format_in_words(description: str | None) -> str | None:
-    """Return the format that this module's words in a description stand for."""
+    """Return the format that this module's text in a description stands for."""
     for (kind, _), text in _TIME_TEXTS.items():
         if text in (description or ""):
             return _FORMAT_CHECKS[kind]
@@ -103,7 +103,7 @@ def format_in_words(description: str | None) -> str | None:
 
 
 def pattern_of(kind: type, limits: ValueLimits) -> str | None:
-    """Return the pattern of the strings that stand for *kind*; None for free text."""
+    """Return the pattern for strings that stand for *kind*; None for free text."""
     if kind in BYTES_TYPES:
         kind = bytes
     return _TIME_PATTERNS.get((kind, limits.tz)) or _PATTERNS.get(kind)
@@ -116,7 +116,7 @@ def format_hint(node: Scalar, value: Any) -> str | None:
 
 
 def read_scalar(node: Scalar, value: Any) -> Any:
-    """Return the typed value for decoded JSON; raise ValueError if it does not fit."""
+    """Return the typed value for decoded JSON; raises ValueError if it does not fit."""
     if is_loose_in_msgspec(node) and not _matches_pattern(node, value):
         raise ValueError("does not match its pattern")
     base: Any = (
@@ -141,7 +141,7 @@ def _matches_pattern(node: Scalar, value: Any) -> bool:
     if node.kind is Decimal and type(value) in (int, float):
         return True
     pattern = pattern_of(node.kind, node.limits)
-    # fullmatch, because `$` in Python's re also matches before a newline at the end.
+    # fullmatch, because `$` in Python's re also matches before a trailing newline.
     return isinstance(value, str) and bool(_compiled(pattern).fullmatch(value))
 
 
@@ -188,7 +188,7 @@ class Renderer:
         name_models: bool = False,
     ) -> None:
         self.mode = mode
-        # Every pydantic model becomes a definition, not only those inside others.
+        # Every pydantic model becomes a definition, not only nested ones.
         self.name_models = name_models
         self.definitions: dict[str, Schema] = {}
         self._ref_template = ref_template
@@ -226,7 +226,7 @@ class Renderer:
         if name is None:
             return _record(self, node)
         if name not in self.definitions:
-            # Its entry is made first, because it may contain a reference to itself.
+            # The entry is created first, because the record may contain a reference to itself.
             self.definitions[name] = {}
             self.definitions[name].update(_record(self, node))
         return self.ref(name)
@@ -267,7 +267,7 @@ class Renderer:
 
 
 def clean_name(name: str) -> str:
-    """Return the name with underscores for characters that no reference may have."""
+    """Return the name with underscores in place of characters not allowed in references."""
     return re.sub(r"[^A-Za-z0-9.]+", "_", name).strip("_")
 
 
@@ -316,7 +316,7 @@ _INT_KEY = "^-?(0|[1-9][0-9]*)$"
 
 
 def _length_keywords(limits: ValueLimits, noun: str) -> Schema:
-    """Return the length limits in the keywords for *noun*: Items, Length or Properties."""
+    """Return the length limits as keywords for *noun*: Items, Length or Properties."""
     schema: Schema = {}
     if limits.min_length is not None:
         schema[f"min{noun}"] = limits.min_length
@@ -416,12 +416,12 @@ def _record(renderer: Renderer, node: nodes.Record) -> Schema:
     schema = _array_record(renderer, node) if node.array else _object(renderer, node)
     notes: Schema = {}
     text = node.cls.__dict__.get("__doc__")
-    # dataclass and NamedTuple generate a docstring that is the signature.
+    # dataclass and NamedTuple generate a docstring that is just the signature.
     if isinstance(text, str) and not text.startswith(f"{node.cls.__name__}("):
         paragraph = text.strip().split("\n\n")[0]
         if description := " ".join(paragraph.split()):
             notes["description"] = description
-    # Clients name generated classes by it; a component already has a name.
+    # Clients name generated classes after the title; a component already has a name.
     title = {} if renderer.name_models else {"title": node.cls.__name__}
     return {**title, **notes, **schema}
 
@@ -514,14 +514,14 @@ def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
 def argument_object_schema(annotation: Any) -> Schema:
     """Return the schema of an argument object that is one value of this type.
 
-    A class takes no other members, unless it is a model that allows them.
+    A class allows no other members, unless it is a model that does.
     """
     node = read_type(annotation)
     renderer = Renderer(_definition_names([node]), mode="validation")
     schema = {"type": "object", "properties": {}, **renderer.render_root(node)}
     if isinstance(nodes.without_notes(node), nodes.Record | nodes.Model):
         schema.setdefault("additionalProperties", False)
-    # They are the class's, and not the tool's.
+    # They describe the class, not the tool.
     schema.pop("title", None)
     schema.pop("description", None)
     return _with_definitions(schema, renderer)
@@ -536,7 +536,7 @@ def add_description(schema: Schema, text: str | None) -> None:
 
 
 def output_schema(annotation: Any) -> Schema:
-    """Return a return type's schema; an object type's is not a reference."""
+    """Return the schema for a return type; for an object type, it is never a reference."""
     node = read_type(annotation, "return")
     renderer = Renderer(_definition_names([node]), mode="serialization")
     schema = renderer.render_root(node)
@@ -574,7 +574,7 @@ def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[
     """Return the names of the classes that become definitions, by annotation.
 
     A class becomes a definition if it is used twice or contains itself, or with *name_all*. It
-    has its own name, or its name with its module if two classes share one. The names do not
+    keeps its own name, preceded by its module if two classes share the name. The names do not
     depend on the trees' order.
     """
     uses: Counter[Any] = Counter()
@@ -583,7 +583,7 @@ def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[
         while pending:
             node = pending.pop()
             if isinstance(node, nodes.Record):
-                # Before `seen`, so that a record that contains itself counts twice.
+                # Counted before the check of `seen`, so that a recursive record counts twice.
                 uses[node.annotation] += 1
                 if id(node) in seen:
                     continue
@@ -609,7 +609,7 @@ def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[
 
 
 def _short_name(annotation: Any) -> str:
-    # A record with a mark has the name of its class.
+    # A marked record has the name of its class.
     annotation = without_metadata(annotation)
     if isinstance(annotation, type):
         return clean_name(annotation.__name__)

@@ -17,7 +17,7 @@ from .problems import InvalidJson
 
 MAX_DEPTH = 200
 LARGE = 16_384
-"""Larger arguments, in bytes, are decoded on a separate thread, one at a time.
+"""Arguments with more bytes than this are decoded on a separate thread, one at a time.
 
 Smaller ones take less than 50 milliseconds, whatever they contain.
 """
@@ -27,15 +27,15 @@ _NOT_VALUES = bytes(set(range(256)) - set(b',[{"'))
 _MARKS = b",:[]{}"
 _NOT_MARKS = bytes(set(range(256)) - set(_MARKS + b'"'))
 _FOLDED = bytes.maketrans(b"123456789E]} \t\r\n", b"000000000e,,,,,,")
-"""Makes all digits zeros, and all that ends a number a comma."""
+"""Turns every digit into a zero, and everything that ends a number into a comma."""
 _SLOW_NUMBER = 100
-"""The numbers that msgspec decodes in the time of one such as 1e300."""
+"""How many ordinary numbers msgspec decodes in the time that one like 1e300 takes."""
 MAX_SLOW_NUMBERS = 10_000
-"""The most such numbers in a call's arguments."""
+"""How many numbers like 1e300 a call's arguments may contain."""
 _PIECE = 64 * 1024
 _FEW_QUOTES = 1_000
 _RUN = rb"\[+|\]+"
-# An escaped backslash, a whole surrogate pair, or half of one.
+# An escaped backslash, a complete surrogate pair, or half of one.
 _SURROGATES = (
     r"\\\\|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}"
     r"|(\\u[dD][89a-fA-F][\da-fA-F]{2})"
@@ -48,12 +48,12 @@ def is_too_deep(raw: bytes) -> bool:
     if len(raw) <= MAX_DEPTH or not occurs_more_often(raw, (b"[", b"{"), MAX_DEPTH):
         return False
     brackets, levels = _without_strings(raw, _NOT_BRACKETS), 0
-    # A container with another one inside begins with two opening brackets. `count` finds at least
-    # half of the pairs in a run of brackets.
+    # Only brackets are left, so a container with another one inside starts with two of them.
+    # `count` finds at least half of the pairs in a run of brackets.
     if not occurs_more_often(brackets, (b"[[",), MAX_DEPTH // 2 - 1):
         return False
     # Each round removes the innermost level. The loop ends when a round would remove less
-    # than a sixteenth: then the brackets are in few long runs, which are quick to count.
+    # than a sixteenth: by then the brackets form a few long runs, which are quick to count.
     while len(fewer := brackets.replace(b"[]", b"")) * 16 < len(brackets) * 15:
         brackets, levels = fewer, levels + 1
     depth = levels
@@ -66,9 +66,9 @@ def is_too_deep(raw: bytes) -> bool:
 
 
 def with_whole_characters(text: str) -> str:
-    """Return JSON in which U+FFFD stands for each half of a surrogate pair.
+    """Return JSON with U+FFFD in place of each unpaired surrogate.
 
-    JavaScript writes such halves if a text was cut inside an emoji.
+    JavaScript writes unpaired surrogates if a text was cut inside an emoji.
     """
     return re.sub(_SURROGATES, lambda found: r"\ufffd" if found[1] else found[0], text)
 
@@ -77,7 +77,7 @@ def occurs_more_often(raw: bytes, marks: tuple[bytes, ...], limit: int) -> bool:
     """Return whether the marks occur more than *limit* times in total."""
     if len(raw) <= LARGE:
         return sum(map(raw.count, marks)) > limit
-    # In a large text `find` is some thirty times as fast as `count`.
+    # In a large text, `find` is about thirty times as fast as `count`.
     for mark in marks:
         at = raw.find(mark)
         while at >= 0:
@@ -89,7 +89,7 @@ def occurs_more_often(raw: bytes, marks: tuple[bytes, ...], limit: int) -> bool:
 
 
 def has_more_values(raw: bytes, most: int) -> bool:
-    """Return whether the text has more than *most* commas and opening brackets, except in strings.
+    """Return whether the text has more than *most* commas and opening brackets outside strings.
 
     This counts each item of an array and each member of an object once, and an empty array or
     object once more.
@@ -101,10 +101,10 @@ def has_more_values(raw: bytes, most: int) -> bool:
 
 
 def has_more_marks(raw: bytes, most: int) -> bool:
-    """Return whether the text has more than *most* commas and colons, except in strings.
+    """Return whether the text has more than *most* commas and colons outside strings.
 
-    An array or object counts as four of them, because it takes longer to decode than a number,
-    and a number such as 1e300 as a hundred. This takes little memory itself, however large the
+    An array or object counts as four, because it takes longer to decode than a number, and a
+    number such as 1e300 counts as a hundred. Counting takes little memory, however large the
     text is.
     """
     most -= _SLOW_NUMBER * slow_numbers(raw)
@@ -123,18 +123,18 @@ def has_more_marks(raw: bytes, most: int) -> bool:
 
 
 def slow_numbers(raw: bytes) -> int:
-    """Return how many numbers of a large text have an exponent of three digits.
+    """Return how many numbers in a large text have a three-digit exponent.
 
-    msgspec takes ten microseconds for a number such as 1e300, and other threads wait meanwhile.
+    msgspec takes ten microseconds for a number such as 1e300, and blocks other threads meanwhile.
     """
     return 0 if len(raw) <= LARGE else raw.translate(_FOLDED, b"+-").count(b"0e000,")
 
 
 def _without_strings(raw: bytes, left_out: bytes) -> bytes:
-    """Return the text without its strings and the bytes *left_out*; all brackets are square."""
+    """Return the text without strings and the bytes *left_out*; braces become square brackets."""
     marks = _without_escapes(raw).translate(_TO_SQUARE, left_out)
     if occurs_more_often(marks, (b'"',), _FEW_QUOTES):
-        # Two adjacent quotes have no mark between them, so they can go.
+        # Two adjacent quotes have no mark between them, so they can be removed.
         marks = marks.replace(b'""', b"")
     # Every second part between the remaining quotes is inside a string.
     return b"".join(marks.split(b'"')[::2])
@@ -143,12 +143,12 @@ def _without_strings(raw: bytes, left_out: bytes) -> bytes:
 def _without_escapes(raw: bytes) -> bytes:
     if b"\\" not in raw:
         return raw
-    # Escaped backslashes go first, so that a backslash before a quote escapes the quote.
+    # Remove escaped backslashes first, so that a backslash before a quote escapes the quote.
     return raw.replace(b"\\\\", b"").replace(b'\\"', b"")
 
 
 def refuse_bad_text(raw: bytes) -> None:
-    """Raise InvalidJson for text that is nested too deep or is not UTF-8.
+    """Raise InvalidJson for text that is nested too deeply or is not UTF-8.
 
     msgspec does not check the text of values that it skips.
     """
@@ -162,9 +162,9 @@ def refuse_bad_text(raw: bytes) -> None:
 
 
 def load(raw: bytes, **options: Any) -> Any:
-    """Decode any JSON; raise InvalidJson, or msgspec.ValidationError for a huge number.
+    """Decode any JSON; raises InvalidJson, or msgspec.ValidationError for a huge number.
 
-    *options* are those of `msgspec.json.decode`.
+    *options* are passed to `msgspec.json.decode`.
     """
     refuse_bad_text(raw)
     try:
@@ -178,13 +178,13 @@ def load(raw: bytes, **options: Any) -> Any:
 
 
 def dump(value: Any, mode: str = "json") -> Any:
-    """Return a pydantic object's members by its own class, if no type is declared."""
+    """Serialise a pydantic object by its own class, for values without a declared type."""
     serializer = type(value).__pydantic_serializer__
     return serializer.to_python(value, mode=mode, by_alias=True, warnings=False)
 
 
 PLAIN_COLLECTIONS = (deque, range, KeysView, ValuesView)
-"""The classes that JSON writes as arrays although msgspec does not know them."""
+"""Classes that are written as JSON arrays although msgspec does not know them."""
 
 
 class UnencodableType(TypeError):
@@ -192,8 +192,8 @@ class UnencodableType(TypeError):
 
 
 def encode_hook(value: Any) -> Any:
-    """Return the JSON of a value that msgspec does not know, or raise UnencodableType."""
-    # The methods of the base class, because a subclass may override them.
+    """Return the JSON form of a value that msgspec does not know, or raise UnencodableType."""
+    # Call the base class's methods, because a subclass may override them.
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -215,7 +215,7 @@ ENCODER = msgspec.json.Encoder(enc_hook=encode_hook)
 
 
 def encode_with_nan(value: Any) -> bytes:
-    """Encode a value with the words NaN and Infinity, which pydantic reads but JSON lacks."""
+    """Encode a value, using the words NaN and Infinity, which pydantic reads but JSON lacks."""
     import json
 
     plain = msgspec.to_builtins(value, enc_hook=encode_hook, str_keys=True)

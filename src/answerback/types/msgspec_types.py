@@ -32,27 +32,27 @@ class _AnyInstance(type):
 
 
 class StandIn(metaclass=_AnyInstance):
-    """The base of the classes that take the place of a node's type."""
+    """The base class of stand-ins for a node's type."""
 
     node: Node
 
 
 def is_stand_in(annotation: Any) -> bool:
-    """Return whether the type takes the place of a node's type."""
+    """Return whether the type is a stand-in for a node's type."""
     return isinstance(annotation, _AnyInstance)
 
 
 class MsgspecTypes:
-    """The types that msgspec decodes for some trees' nodes, each worked out once.
+    """The types that msgspec decodes for the nodes of some trees, each built once.
 
-    *canonical* text is from our own encoder. There msgspec's loose reading of UUIDs and durations
-    does no harm, and is faster than a stand-in. *lenient* is the mode for pydantic's types.
+    *canonical* text comes from our own encoder, where msgspec's loose reading of UUIDs and
+    durations is harmless, and faster than a stand-in. *lenient* is the mode for pydantic's types.
     """
 
     def __init__(self, *, canonical: bool = False, lenient: bool = False) -> None:
         self._canonical = canonical
         self.lenient = lenient
-        # By the node's id; the node itself is kept so that no other gets its id.
+        # By node id; the node itself is kept so that its id is not reused.
         self._types: dict[int, tuple[Node, Any]] = {}
         self._mirrors: dict[int, Any] = {}
 
@@ -70,13 +70,13 @@ class MsgspecTypes:
         return self._types[id(node)][1]
 
     def decoder(self, annotation: Any) -> msgspec.json.Decoder[Any]:
-        """Return a decoder for a type that was made here."""
+        """Return a decoder for a type that was built here."""
         return msgspec.json.Decoder(
             annotation, dec_hook=lambda kind, value: self._builder(self).hook(kind, value)
         )
 
     def convert(self, data: Any, annotation: Any) -> Any:
-        """Convert decoded JSON to a type that was made here; raise if it does not fit."""
+        """Convert decoded JSON to a type that was built here; raises if it does not fit."""
         return msgspec.convert(data, annotation, str_keys=True, dec_hook=self._builder(self).hook)
 
     @cached_property
@@ -99,7 +99,7 @@ class MsgspecTypes:
     def mirror(self, record: nodes.Record) -> Any:
         """Return a Struct with the fields of *record*, each of the type that msgspec decodes.
 
-        `field_name` is the name of a field there.
+        `field_name` gives the names of its fields.
         """
         if id(record) not in self._mirrors:
             tag_field, tag = record.tag or (None, None)
@@ -138,12 +138,12 @@ class MsgspecTypes:
 
 
 def field_name(number: int) -> str:
-    """Return the name of a mirror's field: a TypedDict's own may be `content-type`."""
+    """Return the name of a mirror's field: a TypedDict's own name may be `content-type`."""
     return f"field{number}"
 
 
 def _loses_defaults(record: nodes.Record) -> bool:
-    """Return whether an object that msgspec decodes has defaults on its class only.
+    """Return whether objects that msgspec decodes have defaults only on their class.
 
     msgspec's encoder reads the object's own `__dict__`, so it would leave them out.
     """
@@ -173,10 +173,10 @@ def _scalar(types: MsgspecTypes, node: nodes.Scalar) -> Any:
     if limits.checks or not _has_simple_pattern(node):
         return None
     if node.kind is int:
-        # msgspec's Meta accepts no larger limits.
+        # msgspec's Meta does not accept larger limits.
         if not all(-(2**62) < limit < 2**62 for limit in given.values()):
             return None
-        # A limit may be a float: these are the whole numbers that limit an int as it does.
+        # A limit may be a float: these integers limit an int in the same way.
         given = {
             name: math.ceil(limit) if name in ("ge", "lt") else math.floor(limit)
             for name, limit in given.items()
@@ -209,17 +209,17 @@ def _choice(types: MsgspecTypes, node: nodes.Choice) -> Any:
 def _array(types: MsgspecTypes, node: nodes.Array) -> Any:
     item = types.type_of(node.item)
     args = (item, ...) if node.container is tuple else item
-    # mypy cannot check a type that is made at run time.
+    # mypy cannot check a type that is built at run time.
     return _with_meta(node.container[args], node.limits.as_dict())  # type: ignore[index]
 
 
 def _fixed(types: MsgspecTypes, node: nodes.Fixed) -> Any:
-    # mypy cannot check a type that is made at run time.
+    # mypy cannot check a type that is built at run time.
     return tuple[tuple(types.type_of(item) for item in node.items)]  # type: ignore[misc]
 
 
 def _mapping(types: MsgspecTypes, node: nodes.Mapping) -> Any:
-    # mypy cannot check a type that is made at run time.
+    # mypy cannot check a type that is built at run time.
     native: Any = dict[types.type_of(node.key), types.type_of(node.value)]  # type: ignore[misc]
     return _with_meta(native, node.limits.as_dict())
 
@@ -248,7 +248,7 @@ _NATIVE: dict[type[Node], Callable[[MsgspecTypes, Any], Any]] = {
 
 
 def _is_misread(union: nodes.Union) -> bool:
-    """Return whether msgspec (0.20 to 0.22) would crash on the union, or mix its members' limits.
+    """Return whether msgspec (0.20 to 0.22) would crash on the union, or mix up its limits.
 
     It frees a pattern as if it were an item's type, and expects a fixed-length tuple's items
     after the other limits, although it stores them first.

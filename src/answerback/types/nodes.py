@@ -1,4 +1,4 @@
-"""The tree of nodes: a type's JSON form, worked out once from its annotation.
+"""The tree of nodes: a type's JSON form, derived once from its annotation.
 
 `annotation_reader` builds the tree. `msgspec_types`, `coerce`, `json_schema`, `default_check`,
 `values_from_text` and `pydantic_types` each have one small function for every kind of node.
@@ -52,7 +52,7 @@ NO_NOTES = Notes()
 
 
 BYTES_TYPES: tuple[type, ...] = (bytes, bytearray, memoryview)
-"""The types that JSON writes as base64 text."""
+"""The types that are written as base64 text in JSON."""
 
 
 class Mark:
@@ -89,7 +89,7 @@ class Null(Node):
 
 
 class Scalar(Node):
-    """A number, a boolean, text, or a type that JSON writes as text, such as a date."""
+    """A number, a boolean, text, or a type that is text in JSON, such as a date."""
 
     kind: type
     limits: ValueLimits = NO_LIMITS
@@ -98,7 +98,7 @@ class Scalar(Node):
 
 
 class Choice(Node):
-    """An Enum or a Literal; `values` has pairs of JSON value and Python value."""
+    """An Enum or a Literal; `values` pairs each JSON value with its Python value."""
 
     annotation: Any
     values: tuple[tuple[Any, Any], ...]
@@ -146,13 +146,13 @@ class Record(Node):
     style: str
     fields: tuple[Field, ...] = ()
     array: bool = False
-    """JSON writes it as an array, not as an object."""
+    """It is written as a JSON array, not as an object."""
     closed: bool = False
     """Undeclared keys are refused."""
     tag: tuple[str, str | int] | None = None
     """The key and the value that identify a tagged Struct in a union."""
     has_plain_init: bool | None = None
-    """The class takes all fields by name; worked out at first use."""
+    """Whether the class takes all fields by name; None until first use."""
 
     @property
     def min_items(self) -> int:
@@ -175,7 +175,7 @@ class Model(Node):
 
     annotation: Any
     nan_is_null: bool = False
-    """The floats in it may be null."""
+    """Its floats may be null."""
 
 
 class Custom(Node):
@@ -193,7 +193,7 @@ class Noted(Node):
 
 
 BLOCK_NAME = Noted(
-    # So that msgspec does not decode a class with such a field by the class's annotations.
+    # This keeps msgspec from decoding a class with such a field by the class's annotations.
     Scalar(str, msgspec_ignores_limits=True),
     Notes(description="a content block: its text, URI or name, such as 'image 1'"),
 )
@@ -255,7 +255,7 @@ _LOOSE_IN_MSGSPEC = frozenset({UUID, timedelta, Decimal})
 
 
 def accepts_any_text(node: Node) -> bool:
-    """Return whether every `str` fits and stays unchanged: for `str`, `str | None` and `Any`."""
+    """Return whether every `str` fits and stays unchanged, as in `str`, `str | None` and `Any`."""
     match without_notes(node):
         case Anything():
             return True

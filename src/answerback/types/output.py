@@ -26,9 +26,9 @@ class Output:
         self._annotation = annotation
 
     def encode(self, value: Any) -> tuple[bytes, Any]:
-        """Return compact JSON of *value* without undeclared keys, and the checked value.
+        """Return compact JSON for *value* without undeclared keys, and the checked value.
 
-        Raises InvalidOutput, which names the problem's path and never the value.
+        Raises InvalidOutput, which names the problem's path but never the value.
         """
         return self._run(value)
 
@@ -60,7 +60,7 @@ class OutputCheck:
         self._type = self._types.type_of(node)
         self.encode = ENCODER.encode
         self.decode = self._types.decoder(self._type).decode
-        # msgspec writes a float that is not finite as null, and such a Decimal as text.
+        # msgspec writes a non-finite float as null, and a non-finite Decimal as text.
         self.may_hide_decimal = any(map(_may_be_decimal, below))
         self.may_hide_nan = self.may_hide_decimal or any(
             isinstance(each, nodes.Null) for each in below
@@ -73,7 +73,7 @@ class OutputCheck:
         self.is_simple = not (self.may_hide_nan or self.may_be_deep or self.may_differ)
 
     def run(self, value: Any) -> tuple[bytes, Any]:
-        """Return the text of *value*, and the checked value."""
+        """Return the JSON text of *value*, and the checked value."""
         try:
             encoded = self.encode(value)
             if len(encoded) >= LARGE_BODY and self._is_plain(value):
@@ -101,9 +101,9 @@ class OutputCheck:
         return encoded, checked
 
     def _is_plain(self, value: Any) -> bool:
-        """Return whether *value* is a record of plain texts and numbers, as declared.
+        """Return whether *value* is a record of plain strings and numbers, as declared.
 
-        Decoding megabytes again would show that too, but takes longer than the rest.
+        Decoding megabytes again would show that too, but takes longer than everything else.
         """
         kinds, node = self._plain_kinds, self.node
         if kinds is None or not isinstance(node, nodes.Record):
@@ -117,7 +117,7 @@ class OutputCheck:
         return all(type(getattr(value, name)) is kind for name, kind in kinds.items())
 
     def explain_refusal(self, value: Any) -> tuple[bytes, Any]:
-        """Raise the reason why *value* was refused, or accept it, as `1.0` for an int."""
+        """Raise an error saying why *value* was refused, or accept it, like `1.0` for an int."""
         refuse_unencodable(value, nan_is_null=self._nan_is_null)
         try:
             encoded = self.encode(value)
@@ -145,9 +145,9 @@ class OutputCheck:
 
 
 class TextCheck(OutputCheck):
-    """An encoder for texts without limits: any encodable `str` is what the type declares.
+    """An encoder for strings without limits: any encodable `str` fits the type.
 
-    It does not decode again, because for megabytes of text that takes longer than the rest.
+    It does not decode the text again: for megabytes, that takes longer than everything else.
     """
 
     def run(self, value: Any) -> tuple[bytes, Any]:
@@ -177,41 +177,41 @@ def _plain_kinds(node: Node) -> dict[str, type] | None:
 
 def _pack_hook(value: Any) -> Any:
     if hasattr(value, "__pydantic_serializer__"):
-        # As JSON pydantic writes some non-finite numbers as null.
+        # In JSON, pydantic writes some non-finite numbers as null.
         return dump(value), dump(value, "python")
     try:
         return encode_hook(value)
     except UnencodableType:
-        # Only in a pydantic object, which has written it as JSON.
+        # The value is inside a pydantic object, which has already written it as JSON.
         return None
 
 
 _PACKER = msgspec.msgpack.Encoder(enc_hook=_pack_hook)
-# A MessagePack float with all bits of the exponent set. No UTF-8 text has these bytes.
+# A MessagePack float with all exponent bits set. No UTF-8 text contains these bytes.
 _PACKED_NAN = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]")
-# A Decimal.
+# A non-finite Decimal, which is written as a string.
 _WRITTEN_NAN = re.compile(rb'"-?(?:s?NaN\d*|Infinity)"')
 
 
 def may_be_not_finite(value: Any, encoded: bytes, *, nan_is_null: bool, texts: bool = True) -> bool:
     """Return whether *value*, whose JSON is *encoded*, may contain NaN or infinity.
 
-    JSON has null for such a float, and with *texts* a text for such a Decimal. MessagePack has the
-    float itself, and msgspec writes it in a small part of the time that a walk in Python takes.
+    JSON has null for such a float and, with *texts*, a string for such a Decimal. MessagePack has
+    the float itself, and msgspec writes it much faster than Python could search the value.
     """
     if texts and (b"NaN" in encoded or b"Infinity" in encoded) and _WRITTEN_NAN.search(encoded):
         return True
-    # From the end, because members that may be null are mostly the last.
+    # From the end, because members that may be null usually come last.
     if nan_is_null or encoded.rfind(b"null") < 0:
         return False
     try:
         return _PACKED_NAN.search(_PACKER.encode(value)) is not None
-    except Exception:  # noqa: BLE001 -- MessagePack lacks integers above 64 bits, among others
+    except Exception:  # noqa: BLE001 -- MessagePack has no integers above 64 bits, for one
         return True
 
 
 def refuse_unencodable(value: Any, *, nan_is_null: bool = False) -> None:
-    """Raise InvalidOutput for NaN, a reference cycle or a class that JSON does not know."""
+    """Raise InvalidOutput for NaN, a reference cycle or a class without a JSON form."""
     from .unencodable import find_fault
 
     fault = find_fault(value, nan_is_null=nan_is_null)
@@ -226,15 +226,15 @@ def _may_be_decimal(node: Node) -> bool:
 
 
 def _may_differ(node: Node) -> bool:
-    """Return whether the text that decodes may differ from the decoded value's text.
+    """Return whether a text may decode to a value that is written differently.
 
-    That is so for strings in another form, such as a UUID without hyphens, for undeclared
-    keys, and for an Enum whose `_missing_` accepts values that it does not list.
+    This applies to strings in another form, such as a UUID without hyphens, to undeclared
+    keys, and to an Enum whose `_missing_` accepts values that it does not list.
     """
     match node:
         case nodes.Scalar():
             return nodes.is_loose_in_msgspec(node)
         case nodes.Choice(annotation=type() as cls):
-            # mypy does not know that a classmethod has a function.
+            # mypy does not know that a classmethod has `__func__`.
             return cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
     return isinstance(node, nodes.Record)

@@ -1,9 +1,9 @@
 """String patterns, and the engine that runs each.
 
-Python's `re` does not release the interpreter, and takes quadratic or exponential time for some
-patterns; msgspec uses it too. It runs a pattern only if the pattern is simple: no repeated group,
-and at most one long repetition. RE2, which is always linear, runs the others. Without RE2 they
-are refused at registration.
+Python's `re`, which msgspec also uses, does not release the GIL, and takes quadratic or
+exponential time for some patterns. It runs only simple patterns: no repeated group, and at most
+one long repetition. RE2, which is always linear, runs the others; without RE2, they are refused
+at registration.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def find_pattern_problem(pattern: str) -> str | None:
         return f"the pattern {pattern!r} is malformed: {error}"
     if is_simple(pattern):
         return None
-    problem = f"the pattern {pattern!r} may take very long for some strings"
+    problem = f"the pattern {pattern!r} may take a very long time on some strings"
     try:
         _load_re2().compile(pattern)
     except ModuleNotFoundError:
@@ -34,7 +34,7 @@ def find_pattern_problem(pattern: str) -> str | None:
         )
     except Exception as error:  # noqa: BLE001 -- re2's error class is known only if it is installed
         reason = error.args[0] if error.args else ""
-        # The text of RE2's error is bytes.
+        # RE2's error text is bytes.
         text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(error)
         return f"{problem}, and RE2 cannot run it ({text}); rewrite it"
     return None
@@ -57,8 +57,7 @@ def _load_re2() -> Any:
 def is_simple(pattern: str) -> bool:
     """Return whether the pattern's text shows that `re` searches every string quickly.
 
-    Without a ^ at its start a search begins again at each character, so a long repetition has to
-    be the last part.
+    Without a leading ^, a search restarts at each character, so a long repetition must come last.
     """
     is_anchored, depth, long, tries = pattern.startswith(("^", r"\A")), 0, 0, 1.0
     before = ""
@@ -66,12 +65,12 @@ def is_simple(pattern: str) -> bool:
         token = found[0]
         if repeat := _REPEAT.fullmatch(token):
             least, most = _bounds(repeat)
-            # A `?` behind a bracket is a flag or look-around.
+            # A `?` after an opening parenthesis starts a flag or look-around.
             if before.startswith("(") or (before == ")" and most > 1):
                 return False
             if most > _MANY_TIMES:
                 long += 1
-                # The search may end here, but not start again behind it.
+                # At the end of the pattern, the search succeeds here and does not restart.
                 is_anchored = is_anchored or found.end() == len(pattern)
             else:
                 tries *= most - least + 1
@@ -95,7 +94,7 @@ _TOKEN = re.compile(
 )
 _REPEAT = re.compile(r"(?:([*+?])|\{(\d*)(,?)(\d*)\})[?+]?")
 _BACK_REFERENCE = re.compile(r"\\[1-9]")
-# More rounds than this count as a long repetition.
+# A repetition with more rounds than this counts as long.
 _MANY_TIMES = 1_000
 _MAX_TRIES = 100_000
 _MAX_TRIES_PER_CHARACTER = 100

@@ -1,4 +1,4 @@
-"""Problems with values and types, and the collector of one coercion's problems.
+"""Problems with values and types, and the collector for one coercion's problems.
 
 ValueError
   InvalidJson           the text is not JSON
@@ -24,7 +24,7 @@ from ..core.content import block_class
 from . import nodes
 from .nodes import Node
 
-# Longer texts are cut in messages.
+# Longer texts are truncated in messages.
 MAX_SHOWN = 60
 _SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "multiple_of": "multiple of"}
 _KINDS = {"null": "null", "array": "array", "object": "object", "boolean": "bool"}
@@ -55,17 +55,17 @@ def name_of(annotation: Any) -> str:
 
 
 def shown(value: object) -> str:
-    """Return how an author would write *value*, cut to a limited length."""
+    """Return *value* as an author would write it, truncated."""
     text = repr(value)
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
 def describe_value(value: Any) -> str:
-    """Return a JSON value's kind; for a scalar also the value, cut to a limited length."""
+    """Return a JSON value's kind and, for a scalar, the value, truncated."""
     name = kind_name(value)
     if value is None or isinstance(value, list | dict):
         return name
-    # repr of a whole long string is slow; repr of a huge int raises.
+    # The repr of a long string is slow, and that of a huge int raises.
     if isinstance(value, int) and value.bit_length() > 256:
         text = f"of about {int(value.bit_length() * math.log10(2)) + 1} digits"
     else:
@@ -80,7 +80,7 @@ def kind_name(value: Any) -> str:
 
 
 def describe_length(node: Node, value: Any) -> str:
-    """Return a text's, array's or object's length, if the length may be what is wrong with it."""
+    """Return the length of a string, array or object, if it may be the problem."""
     node = nodes.without_notes(node)
     if isinstance(value, str):
         members = node.members if isinstance(node, nodes.Union) else (node,)
@@ -92,7 +92,7 @@ def describe_length(node: Node, value: Any) -> str:
 
 
 def _refuses_length(node: Node, text: str) -> bool:
-    """Return whether *node* is a str type that allows only shorter or only longer texts."""
+    """Return whether *node* is a str type that allows only shorter or only longer strings."""
     node = nodes.without_notes(node)
     if not isinstance(node, nodes.Scalar) or node.kind is not str:
         return False
@@ -101,7 +101,7 @@ def _refuses_length(node: Node, text: str) -> bool:
 
 
 def describe(node: Node) -> str:
-    """Return in a few words which values *node* accepts."""
+    """Describe in a few words which values *node* accepts."""
     match node:
         case nodes.Noted(inner=inner):
             return describe(inner)
@@ -145,7 +145,7 @@ def _describe_limits(limits: nodes.ValueLimits) -> str:
         if name in _SIGNS:
             parts.append(f"{_SIGNS[name]} {limit}")
         elif name == "pattern":
-            # Not as repr, which doubles each backslash.
+            # Not repr, which doubles each backslash.
             parts.append(f"matching '{limit}'")
         elif name == "tz":
             parts.append("with an offset" if limit else "without an offset")
@@ -158,7 +158,7 @@ def _describe_limits(limits: nodes.ValueLimits) -> str:
 MAX_PROBLEMS = 50
 MAX_TEXTS = 1_000
 _MAX_REFUSAL = 500
-# The message about a return value has only the start and end of a longer path.
+# Messages about return values show only the start and end of a longer path.
 _MAX_PATH_START = 120
 _MAX_PATH_END = 60
 # A dict's key, as `dict_item` writes it.
@@ -180,7 +180,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class InvalidJson(ValueError):
-    """The text is malformed JSON, is not UTF-8, or is nested too deep."""
+    """The text is malformed JSON, is not UTF-8, or is nested too deeply."""
 
 
 class InvalidArguments(Exception):
@@ -216,7 +216,7 @@ class InvalidOutput(Exception):
 
 
 def _shortened(path: str) -> str:
-    """Return the path, without its middle if it leads to a deep value."""
+    """Return the path, without its middle if it is long."""
     left_out = len(path) - _MAX_PATH_START - _MAX_PATH_END
     if left_out <= 0:
         return path
@@ -240,12 +240,12 @@ def member(path: str, name: object) -> str:
 
 
 def dict_item(path: str, key: object) -> str:
-    """Return the path of a value in the dict at *path*, which is a return value."""
+    """Return the path of a value in the dict at *path* in a return value."""
     return f"{path}[key {str(key)[:60]!r}]"
 
 
 def item(path: str, index: int) -> str:
-    """Return the path of an item of the array at *path*."""
+    """Return the path of an item in the array at *path*."""
     return f"{path}[{index}]"
 
 
@@ -255,18 +255,18 @@ def join(path: str, below: str) -> str:
 
 
 class TooManyProblems(Exception):
-    """Stops a coercion that found more than MAX_PROBLEMS; it keeps the first ones."""
+    """Stops a coercion that has found more than MAX_PROBLEMS; the first ones are kept."""
 
 
 class TextReads:
-    """The strings that a lenient coercion reads as other values; all its forks share one."""
+    """The strings that a lenient coercion reads as other values; shared by all its forks."""
 
     __slots__ = ("left", "unpacked")
 
     def __init__(self) -> None:
-        # Each takes time, especially in a union; no model sends this many.
+        # Each string takes time, especially in a union; no model sends this many.
         self.left = MAX_TEXTS
-        # The arrays and objects that were found in strings, by the id of the string.
+        # The arrays and objects found in strings, by the string's id.
         self.unpacked: dict[int, tuple[str, Any]] = {}
 
     def take(self) -> bool:
@@ -276,7 +276,7 @@ class TextReads:
 
 
 class Coercion:
-    """One coercion's options, and the problems that it found."""
+    """One coercion's options, and the problems found so far."""
 
     __slots__ = (
         *("lenient", "problems", "prune", "repair", "show_values", "stopped_early"),
@@ -292,25 +292,25 @@ class Coercion:
         show_values: bool = True,
         aliases: frozenset[str] = frozenset(),
     ) -> None:
-        # Accept values that JSON Schema accepts and msgspec does not, such as 1.0 for an int.
+        # Accept values that JSON Schema accepts but msgspec does not, such as 1.0 for an int.
         self.repair = repair
-        # Accept numbers, booleans, arrays and objects that are written in strings.
+        # Accept numbers, booleans, arrays and objects written as strings.
         self.lenient = lenient
         # Remove the keys that a record does not declare.
         self.prune = prune
         # Callers may see the arguments that they sent, except under a secret's name. A
         # return value may be secret.
         self.show_values = show_values
-        # Further secret names, which do not look secret.
+        # Other names of secrets, which do not look secret.
         self.aliases = aliases
         self.problems: list[Problem] = []
         self.stopped_early = False
         # The number of repaired values, and of undeclared or absent keys. They decide which
-        # member of a union is the closest.
+        # member of a union is closest.
         self.repairs = 0
         self.key_differences = 0
-        # Results by the ids of union and value, and by `lenient`. Without them, nested unions
-        # of recursive types would take exponential time.
+        # Results by union id, value id and `lenient`. Without this cache, nested unions of
+        # recursive types would take exponential time.
         self.union_attempts: dict[tuple[int, int, bool], MemberAttempt] = {}
         self.texts = TextReads()
 
@@ -357,7 +357,7 @@ class Coercion:
 
 
 def _format_hint(node: Node, value: Any) -> str | None:
-    """Return how to write a value of *node*; for a union, the first hint that a member has."""
+    """Return how to write a value of *node*; for a union, the first hint from a member."""
     node = nodes.without_notes(node)
     if isinstance(node, nodes.Union):
         return next((hint for each in node.members if (hint := _format_hint(each, value))), None)
@@ -373,10 +373,10 @@ def _format_hint(node: Node, value: Any) -> str | None:
 def refusal(
     error: BaseException, sent: Any, path: str = "", aliases: frozenset[str] = frozenset()
 ) -> str:
-    """Return the text of a refusal by an author's class, or one with only the error's class.
+    """Return the error's text if the caller may see it, or else a message with only its class.
 
-    *sent* is the refused value at *path*, and *aliases* are further secret names. A text that is
-    not for the caller is logged.
+    *sent* is the value at *path* that an author's class refused, and *aliases* are other secret
+    names. A text that is not for the caller is logged.
     """
     from ..core.log import logger
     from ..core.secrets import quotes_secret
@@ -394,7 +394,7 @@ class MemberAttempt(NamedTuple):
     """The result of coercing a value to one member of a union."""
 
     value: Any
-    """It stays alive here, because `Coercion.union_attempts` has its id."""
+    """Kept alive here, because `Coercion.union_attempts` uses its id."""
     data: Any
     coercion: Coercion
     member: Node | None = None
@@ -437,7 +437,7 @@ def explain_unservable(annotation: Any) -> str:
     if reason is not None:
         return f"{name} {reason}"
     if getattr(origin, "__name__", "") in _FILE_TYPES or hasattr(origin, "readline"):
-        return f"{name} is an open file; write bytes or str for what is in it"
+        return f"{name} is an open file; write bytes or str for its content"
     for base in (str, bytes, int, float, list, dict, set, tuple):
         if isinstance(origin, type) and issubclass(origin, base):
             kind = base.__name__

@@ -1,7 +1,7 @@
 """Types that pydantic validates and serialises.
 
 Only this module imports pydantic; it is loaded when a tool uses such a type. Arguments are read in
-pydantic's lax mode if the tool is lenient, and in its strict mode if not.
+pydantic's lax mode if the tool is lenient, and in its strict mode otherwise.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from .problems import (
     without_metadata,
 )
 
-# Each string that is read makes pydantic validate the value again.
+# For each string that is read, pydantic validates the value again.
 _LONG_JSON = 32_768
 
 
 def with_texts_read(value: Any, problems: list[Any]) -> Any:
-    """Return a copy with the values that refused strings stand for, or *value* itself."""
+    """Return a copy with refused strings replaced by the values in them, or *value* itself."""
     found = [(each["loc"], each["input"], _read(each)) for each in problems]
     readable = [each for each in found if each[2] is not _UNREAD]
     if not readable:
@@ -60,7 +60,7 @@ _UNREAD = object()
 
 
 def _read(problem: Any) -> Any:
-    """Return the value that the refused string stands for, or `_UNREAD`."""
+    """Return the value in the refused string, or `_UNREAD`."""
     text, kind = problem["input"], problem["type"]
     if not isinstance(text, str) or kind not in _READERS:
         return _UNREAD
@@ -93,8 +93,8 @@ _NULLS = frozenset({"none_required", "literal_error"})
 
 
 def _replace_at(container: Any, loc: tuple[int | str, ...], old: Any, new: Any) -> bool:
-    """Replace *old* at *loc* by *new*; return whether it was there."""
-    # A location also has the names of union members, which are not keys of the value.
+    """Replace *old* at *loc* with *new*; return whether it was there."""
+    # A location also contains the names of union members, which are not keys of the value.
     for n, key in enumerate(loc):
         try:
             inside = container[key]
@@ -110,7 +110,7 @@ def _replace_at(container: Any, loc: tuple[int | str, ...], old: Any, new: Any) 
 @cache
 def _cached_adapter(annotation: Any) -> TypeAdapter[Any]:
     made = TypeAdapter(annotation)
-    # A model may defer its schema. Pydantic versions before 2.10 have neither of the two.
+    # A model may defer its schema. Pydantic before 2.10 has neither this attribute nor `rebuild`.
     if not getattr(made, "pydantic_complete", True):
         made.rebuild(raise_errors=False)
     return made
@@ -121,12 +121,12 @@ def adapter(node: Model) -> TypeAdapter[Any]:
     try:
         return _cached_adapter(node.annotation)
     except TypeError:
-        # The metadata is not hashable, so it cannot be cached.
+        # The metadata is not hashable, so the adapter cannot be cached.
         return _cached_adapter.__wrapped__(node.annotation)
 
 
 def build_model(node: Model, value: Any, *, lenient: bool) -> Any:
-    """Return the typed value for decoded JSON; raise ValidationError."""
+    """Return the typed value for decoded JSON; raises ValidationError."""
     return _validate(node, msgspec.json.encode(value), lenient=lenient)
 
 
@@ -163,12 +163,12 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
     return value
 
 
-# The texts of more errors than this take too long to make.
+# Writing messages for more errors than this takes too long.
 _MAX_ERRORS = 10_000
 
 
 def _counted(error: ValidationError) -> str | None:
-    """Return a message with the number of errors if there are too many to name them."""
+    """Return a message with the number of errors if there are too many to list."""
     count = error.error_count()
     return f"{count} values in it do not fit" if count > _MAX_ERRORS else None
 
@@ -188,7 +188,7 @@ def _is_integral(value: Any) -> bool:
 
 
 def _text_of(problem: Any, sent: Any, path: str, aliases: frozenset[str]) -> str:
-    """Return pydantic's message, without texts that are not for the caller."""
+    """Return pydantic's message, without text that is not for the caller."""
     text: str = problem["msg"]
     error = problem.get("ctx", {}).get("error")
     if isinstance(error, BaseException):
@@ -201,7 +201,7 @@ def _text_of(problem: Any, sent: Any, path: str, aliases: frozenset[str]) -> str
 
 
 def to_plain(value: Any) -> Any:
-    """Return an instance as a dict by field name, and the models inside it too."""
+    """Return an instance, and the models inside it, as dicts by field name."""
     if isinstance(value, RootModel):
         return to_plain(value.root)
     if isinstance(value, BaseModel):
@@ -210,13 +210,13 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: to_plain(each) for key, each in value.items()}
     if type(value) in (list, tuple, set, frozenset):
-        # A list also for a set, because a model's dict is not hashable.
+        # Even a set becomes a list, because a model's dict is not hashable.
         return [to_plain(each) for each in value]
     return value
 
 
 def model_names(node: Model) -> Iterator[tuple[str, ...]]:
-    """Yield the names of each field of the type's models: its own and its aliases."""
+    """Yield the names of each field in the type's models: its own name and its aliases."""
     pending, seen = [node.annotation], set[int]()
     while pending:
         each = pending.pop()
@@ -275,12 +275,12 @@ def model_schema(node: Model, *, mode: Any) -> dict[str, Any]:
     )
 
 
-# Keeps a type's words until the author's description of the field is known.
+# Holds a type's description until the author's description of the field is known.
 _WORDS = "x-answerback-words"
 
 
 class _SchemaWithoutFieldTitles(GenerateJsonSchema):
-    """A schema without titles that only repeat a field's name; times without an offset say so."""
+    """A schema without titles that only repeat a field's name; it notes times without an offset."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -304,7 +304,7 @@ def _naive_schema(kind: type, schema: Any) -> dict[str, Any] | None:
 
 
 def _with_words(schema: Any) -> Any:
-    """Return the schema with each type's words behind the author's description."""
+    """Return the schema with each type's description after the author's."""
     if isinstance(schema, list):
         return [_with_words(each) for each in schema]
     if not isinstance(schema, dict):
@@ -340,7 +340,7 @@ class ModelOutputCheck:
         }
 
     def run(self, value: Any) -> tuple[bytes, Any]:
-        """Return the text of *value*, and the checked value."""
+        """Return the JSON text of *value*, and the checked value."""
         try:
             data, checked = self.write(self._node, value, "")
             encoded = ENCODER.encode(data)
@@ -421,7 +421,7 @@ def _message_without_value(problem: Any, node: Model) -> str:
     return f"{text[:1].lower()}{text[1:]}, got {type(problem['input']).__name__}"
 
 
-# The error kinds whose messages name the expected type or limit, and never the value.
+# The error kinds whose messages name the expected type or limit, but never the value.
 _SAFE_ERRORS = frozenset(
     {kind for kind in get_args(ErrorType) if kind.endswith("_type")}
     | {"int_parsing", "float_parsing", "bool_parsing", "int_from_float", "finite_number"}
@@ -432,7 +432,7 @@ _SAFE_ERRORS = frozenset(
 
 
 def _recheck(node: Model, value: Any) -> None:
-    """Validate an instance again, because assignment and model_construct validate nothing."""
+    """Validate an instance again, because assignment and model_construct do not validate."""
     if not isinstance(value, BaseModel):
         return
     try:
@@ -444,8 +444,8 @@ def _recheck(node: Model, value: Any) -> None:
         pass
 
 
-# An author's validators expect the input, and may refuse their own result. A subclass
-# instance may have more fields than the declared class; these are not written.
+# An author's validators expect raw input, and may refuse their own result. A subclass
+# instance may have more fields than the declared class; the extra ones are not written.
 _IGNORED_ERRORS = frozenset({"value_error", "assertion_error", "extra_forbidden"})
 
 

@@ -1,4 +1,4 @@
-"""Arguments and results that an author's JSON Schema defines; `schema_check` checks them."""
+"""Arguments and results defined by an author's JSON Schema; `schema_check` checks them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MAX_DEPTH = 9
 
 
 def parameters_of(schema: dict[str, Any], names: Iterable[str] = ()) -> list[Parameter]:
-    """Return a parameter for each property, and for *names* that the schema also allows."""
+    """Return a parameter for each property, and for each of *names* that the schema allows."""
     properties = schema.get("properties", {})
     found = [
         Parameter(name=name, annotation=_annotation(each, schema, 0))
@@ -71,7 +71,7 @@ def _annotation(schema: Any, root: dict[str, Any], depth: int) -> Any:
 
 
 def _resolved(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
-    """Follow references to the schema's own definitions; other schemas become an empty one."""
+    """Follow references to the schema's own definitions; other references give an empty schema."""
     for _ in range(_MAX_DEPTH):
         if not isinstance(schema, dict):
             return {}
@@ -83,9 +83,9 @@ def _resolved(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-_TOO_LARGE = "it does not fit the schema, and is too large to say where"
+_TOO_LARGE = "it does not match the schema, but is too large to say where"
 _MAX_REPAIRS = 20
-"""How often a value is checked again after texts in it were read."""
+"""How many times a value is checked again after strings in it have been read."""
 _NUMBERS = {"integer": int, "number": float, "boolean": bool}
 _MAX_SHOWN_PROBLEMS = 5
 
@@ -99,10 +99,10 @@ def check_schema(schema: dict[str, Any], where: str) -> None:
 
 
 class SchemaArguments(Arguments):
-    """A decoder for arguments that a schema defines.
+    """A decoder for arguments defined by a schema.
 
-    They become one dict for the parameter *keyword*, or keywords if it is None. No argument may
-    have a name in *reserved*, because the function has a parameter of that name.
+    They become one dict for the parameter *keyword*, or keywords if that is None. No argument may
+    have a name in *reserved*, because the function has a parameter with that name.
     """
 
     aliases: frozenset[str] = frozenset()
@@ -126,7 +126,7 @@ class SchemaArguments(Arguments):
         return self._coerce(self, raw)
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
-        """Return the arguments, with texts read as numbers; *coercion* collects problems."""
+        """Return the arguments, with strings read as numbers; *coercion* collects problems."""
         # Reading found a number out of range.
         if coercion.problems:
             raise InvalidArguments(tuple(coercion.problems))
@@ -159,12 +159,12 @@ class SchemaArguments(Arguments):
 
 
 class SchemaOutput(Output):
-    """An encoder for return values that a schema defines."""
+    """An encoder for return values defined by a schema."""
 
     def __init__(self, annotation: Any, schema: dict[str, Any]) -> None:
         super().__init__(annotation)
         self._compiled: CompiledSchema = compile_schema(schema)
-        # The names of all properties, which are not data.
+        # The names of all properties; these are not data.
         self._known: set[str] = set()
         waiting: list[Any] = [schema]
         for each in waiting:
@@ -176,7 +176,7 @@ class SchemaOutput(Output):
                 waiting += each
 
     def encode(self, value: Any) -> tuple[bytes, Any]:
-        """Return compact JSON of *value*, and the value; raises InvalidOutput."""
+        """Return compact JSON for *value*, and the value; raises InvalidOutput."""
         encoded, data = super().encode(value)
         try:
             errors = self._compiled.errors(data, _MAX_SHOWN_PROBLEMS)
@@ -194,10 +194,10 @@ class SchemaOutput(Output):
 
 
 def report_error(error: Any, coercion: Coercion, known: Collection[str]) -> None:
-    """Report an error of jsonschema-rs; *known* are the names of properties.
+    """Report an error from jsonschema-rs; *known* has the names of properties.
 
-    For arguments these are the names that a message may suggest, for results the names that are
-    not data.
+    For arguments, these are the names that a message may suggest; for results, the names that
+    are not data.
     """
     path = _path(error.instance_path, coercion, known)
     keyword = str(error.schema_path[-1]) if error.schema_path else ""
@@ -215,7 +215,7 @@ def report_error(error: Any, coercion: Coercion, known: Collection[str]) -> None
             got = describe_value(error.instance) if is_shown else kind_name(error.instance)
             message = f"expected {' or '.join(types)}, got {got}"
         else:
-            hidden = f"it breaks {keyword!r} of the schema"
+            hidden = f"it violates the schema's {keyword!r}"
             message = shown_message(error) if is_shown else hidden
         coercion.report(path, message)
 
@@ -232,7 +232,7 @@ def _path(steps: list[Any], coercion: Coercion, known: Collection[str], path: st
 
 
 def _expected_types(error: Any) -> list[str]:
-    """Return the JSON types that were expected, if the type is what is wrong."""
+    """Return the expected JSON types if the type is wrong."""
     if hasattr(error.kind, "types"):
         return [str(each) for each in error.kind.types]
     # The errors of each schema in an `anyOf` or `oneOf`.
@@ -248,7 +248,7 @@ def _expected_types(error: Any) -> list[str]:
 
 
 def _read_text(data: Any, error: Any, coercion: Coercion) -> bool:
-    """Replace a text in *data* by the number, boolean, array or object that it is in JSON.
+    """Replace a string in *data* with the number, boolean, array or object in it.
 
     Returns False if the error is about something else.
     """

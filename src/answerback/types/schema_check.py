@@ -1,6 +1,6 @@
-"""Checks data against a JSON Schema, with jsonschema-rs, in a bounded time.
+"""Checks data against a JSON Schema, with jsonschema-rs, in bounded time.
 
-Before a check, the cost of the schema and of the data is counted.
+The cost of the schema and the data is estimated before each check.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ with needs_extra("lint"):
 
 
 _MAX_CHECKS = 3_000_000
-"""How often a schema may be applied to a value; that takes about 50 nanoseconds."""
+"""How many times schemas may be applied to values; each time takes about 50 nanoseconds."""
 _MAX_SCHEMAS, _MAX_SCHEMA_VALUES, _MAX_LITERAL_VALUES, _MIN_FACTOR = 2_000, 20_000, 100, 1e-9
 _MAX_PATTERNS = 10_000
 """The limit for all patterns: the sum of (characters plus 100) times (backslashes plus one)."""
 _MAX_NUMBERS = 100_000
-"""How many numbers are worked out for the schemas and the depths of the data."""
+"""How many counts may be calculated: one for each schema at each depth of the data."""
 _SLOW = 40
 """A slow keyword, such as `pattern`, counts as this many schemas."""
 _BACKTRACKING = 60
-"""How much slower a pattern is that looks around or refers back: the time is quadratic."""
+"""How much slower a pattern with look-around or back-references is: it takes quadratic time."""
 _BACKTRACKS = re.compile(r"\(\?(?!:)|\\[1-9kKgGRX]|[*+?}]\+")
 _FIRST_LOOKAHEADS = re.compile(r"\^(?:\(\?[=!][^()|]*\))+(?![*+?{])")
-"""Look-aheads at the start, which are compared once; those of an e-mail address, for example."""
+"""Look-aheads at the start, which are tried only once, as in patterns for e-mail addresses."""
 _REPEATS = re.compile(r"\{(?:\d{1,6},)?(\d{1,6}),?\}")
 _MAX_REPEATS = 5_000
 _SLOW_FORMATS = ("idn-hostname", "idn-email", "iri", "iri-reference")
@@ -46,7 +46,7 @@ _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _SAME_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 _NAMES = ("required", "dependentRequired", "dependencies")
 _ALL_BELOW: dict[str, Any] = {}
-"""A schema for all values below: `uniqueItems` compares them."""
+"""A schema for all nested values: `uniqueItems` compares them."""
 _ALL_BELOW |= {"additionalProperties": _ALL_BELOW, "items": _ALL_BELOW}
 
 
@@ -72,7 +72,7 @@ class SchemaCost:
     """Counts how many schemas apply to how many values."""
 
     def __init__(self, root: dict[str, Any]) -> None:
-        """Raise TooCostly if it takes too long to compile the schema."""
+        """Raise TooCostly if compiling the schema would take too long."""
         if sum(_values_by_depth(root)) > _MAX_SCHEMA_VALUES:
             raise TooCostly
         self._root = root
@@ -94,7 +94,7 @@ class SchemaCost:
         except CycleError:
             raise TooCostly("it contains itself") from None
         self._levels = [self._next_level([])]
-        # The validator compiles the schemas beside `unevaluatedProperties` once more.
+        # The validator compiles the schemas next to `unevaluatedProperties` once more.
         if sum(self._levels[0][each] for each in self._unevaluated) > _MAX_SCHEMAS:
             raise TooCostly
         self.has_choices = any("anyOf" in each or "oneOf" in each for each in self._schemas)
@@ -104,9 +104,9 @@ class SchemaCost:
         """Data of at most this many bytes is never too costly."""
 
     def checks(self, data: Any) -> tuple[int, int]:
-        """Return how often schemas are applied, and how many values their errors would quote.
+        """Return how many times schemas apply, and how many values their errors would quote.
 
-        Raise TooCostly if that takes too long. An error quotes a value with all values below.
+        Raises TooCostly if that would take too long. An error quotes a value and all values in it.
         """
         checks = quoted = above = 0
         for depth, count in enumerate(_values_by_depth(data)):
@@ -119,7 +119,7 @@ class SchemaCost:
         return checks, quoted
 
     def _schemas_at(self, depth: int) -> int:
-        """Return the maximum number of schemas that apply to one value at a depth."""
+        """Return the maximum number of schemas that apply to one value at this depth."""
         while len(self._levels) <= depth and any(self._levels[-1]):
             if len(self._levels) * len(self._nodes) > _MAX_NUMBERS:
                 raise TooCostly
@@ -139,7 +139,7 @@ class SchemaCost:
                 if above:
                     count = sum(max(above[each] for each in group) for group in groups)
                 counts[at] = count + sum(counts[each] for each in node.same_value)
-        # A value is an object or an array. The numbers would get thousands of digits.
+        # A value is an object or an array. Without `min`, counts could have thousands of digits.
         return [min(max(each), _MAX_CHECKS + 1) for each in zip(members, items, strict=True)]
 
     def _node(self, schema: dict[str, Any]) -> _Node:
@@ -214,7 +214,7 @@ class SchemaCost:
         return [found]
 
     def _notice_id(self, schema: Any) -> None:
-        """Notice an `$id` below the root: references there lead somewhere else."""
+        """Note an `$id` below the root: references there lead somewhere else."""
         if isinstance(schema, dict) and schema is not self._root:
             self._has_inner_id |= any(isinstance(schema.get(each), str) for each in ("$id", "id"))
 
@@ -274,7 +274,7 @@ def _pattern_weight(pattern: str) -> int:
 
 
 def _values_by_depth(data: Any) -> Iterator[int]:
-    """Yield the number of values of each depth; long texts and numbers count as several."""
+    """Yield the number of values at each depth; long strings and numbers count as several."""
     level, names = [data], 0
     while level:
         count, names = len(level) + names // _TEXT, 0
@@ -288,7 +288,7 @@ def _values_by_depth(data: Any) -> Iterator[int]:
             elif kind is list or kind is tuple:
                 below.extend(value)
             elif kind is str:
-                # A pattern takes longest for a long text.
+                # Patterns take longest on long strings.
                 count += len(value) // (_TEXT if len(value) < _LONG_TEXT else 4)
             elif kind is int and not -_LONG_NUMBER < value < _LONG_NUMBER:
                 count += value.bit_length()
@@ -301,15 +301,15 @@ def _values_by_depth(data: Any) -> Iterator[int]:
 _MAX_FAULTS = 5
 _MAX_BYTES = 512 * 1024
 _MAX_ERROR_CHECKS, _MAX_QUOTED = 10_000, 1_000_000
-"""How many checks may fail, and how many values their errors may quote, to report all errors."""
+"""All errors are reported up to this many checks and this many values quoted by their errors."""
 _PATTERN_LIMITS = {"backtrack_limit": 1_000, "size_limit": 300_000}
 _WITHOUT_REFERENCES = 2
-"""The version of `marshal` that writes equal texts each time."""
+"""The `marshal` version that writes equal strings out every time."""
 _MAX_MASKED, _MAX_MESSAGE = 4096, 1000
-"""How many characters of an error message are masked, because it quotes data, and then shown."""
+"""How many characters of an error message, which quotes data, are masked, and how many shown."""
 
 SchemaCheck = Callable[[Any], list[tuple[str, str]]]
-"""Takes data, and returns the pointer and the message of each violation of the schema."""
+"""Takes data, and returns the pointer and message of each schema violation."""
 
 
 class BrokenSchema(ValueError):
@@ -317,7 +317,7 @@ class BrokenSchema(ValueError):
 
 
 class CompiledSchema:
-    """A schema that values can be checked against; raises TooCostly if that takes too long."""
+    """A schema to check values against; raises TooCostly if that would take too long."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._cost = SchemaCost(schema)
@@ -328,13 +328,13 @@ class CompiledSchema:
         )
 
     def errors(self, data: Any, most: int) -> list[Any] | None:
-        """Return the first errors of jsonschema-rs, none for valid data.
+        """Return the first errors from jsonschema-rs; an empty list for valid data.
 
-        None means that the data is not valid, and that it takes too long to say why.
+        None means that the data is invalid, but finding out why would take too long.
         """
         validator, cost = self._validator, self._cost
         try:
-            # By `marshal`, because JSON is slow for long numbers.
+            # With `marshal`, because JSON is slow for long numbers.
             is_small = len(marshal.dumps(data, _WITHOUT_REFERENCES)) <= cost.small
         except ValueError:
             is_small = False
@@ -346,7 +346,7 @@ class CompiledSchema:
         try:
             if checks <= _MAX_ERROR_CHECKS and quoted <= _MAX_QUOTED:
                 return list(islice(validator.iter_errors(data), most))
-            # The error of an `anyOf` holds all errors of all its schemas.
+            # An `anyOf` error holds all errors of all its schemas.
             if not cost.has_choices:
                 validator.validate(data)
         except jsonschema_rs.ValidationError as exc:
@@ -358,7 +358,7 @@ class CompiledSchema:
 
 
 def compile_schema(schema: dict[str, Any]) -> CompiledSchema:
-    """Return the schema for checks; raise BrokenSchema or TooCostly. Needs the extra `lint`."""
+    """Compile a schema for checks; raises BrokenSchema or TooCostly. Needs the `lint` extra."""
     try:
         encoded = msgspec.json.encode(schema, order="sorted")
     except RecursionError:
@@ -374,7 +374,7 @@ def compile_schema(schema: dict[str, Any]) -> CompiledSchema:
 
 
 def schema_check(schema: dict[str, Any]) -> SchemaCheck:
-    """Return a function that checks data against *schema*; needs the extra `lint`.
+    """Return a function that checks data against *schema*; needs the `lint` extra.
 
     Its work is bounded: for a schema that would take too long, the only violation says so.
     """
@@ -391,7 +391,7 @@ def schema_check(schema: dict[str, Any]) -> SchemaCheck:
 
 @lru_cache(maxsize=256)
 def _compiled(encoded: bytes) -> CompiledSchema | Exception:
-    """Return the schema, or the reason why it cannot be used: reasons are kept too."""
+    """Return the schema, or the reason it cannot be used: reasons are cached too."""
     try:
         return CompiledSchema(msgspec.json.decode(encoded))
     except TooCostly as exc:
@@ -418,12 +418,12 @@ def _violations(compiled: CompiledSchema, data: Any) -> list[tuple[str, str]]:
     except TooCostly as exc:
         return [("", str(exc))]
     if errors is None:
-        return [("", "the data breaks the schema; it is too large to say where")]
+        return [("", "the data does not match the schema, but is too large to say where")]
     found = []
     for error in errors:
         if any(is_secret_name(str(step)) for step in error.instance_path):
             # The library's message quotes the value.
-            message = f"it breaks {error.schema_path[-1]!r} of the schema"
+            message = f"it violates the schema's {error.schema_path[-1]!r}"
         else:
             message = shown_message(error)
         found.append((_pointer(error.instance_path), message))
@@ -431,7 +431,7 @@ def _violations(compiled: CompiledSchema, data: Any) -> list[tuple[str, str]]:
 
 
 def shown_message(error: Any) -> str:
-    """Return the library's message, which quotes data, without secrets and cut."""
+    """Return the library's message, which quotes data; a long one is truncated and masked."""
     message: str = error.message
     if len(message) > _MAX_MESSAGE:
         message = mask(message[:_MAX_MASKED])[:_MAX_MESSAGE] + "…"

@@ -1,4 +1,4 @@
-"""Finds why a value cannot be encoded as JSON, and at which path."""
+"""Finds out why a value cannot be encoded as JSON, and at which path."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .problems import InvalidOutput, dict_item, item, member
 
 
 def with_nan_as_null(annotation: Any) -> Any:
-    """Return *annotation* with the mark."""
+    """Return *annotation*, marked so that its floats may be null."""
     return Annotated[annotation, NAN_AS_NULL]
 
 
 def nan_to_none(value: Any) -> Any:
-    """Return a copy of dicts and lists with None for every float that is not finite."""
+    """Return a copy of dicts and lists with None for every non-finite float."""
     if isinstance(value, dict):
         return {key: nan_to_none(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -31,13 +31,13 @@ def nan_to_none(value: Any) -> Any:
 
 
 def floats_or_null(node: Node, copies: dict[int, Node] | None = None) -> Node:
-    """Return a copy of the tree in which every float may be null; *copies* are by id."""
+    """Return a copy of the tree in which every float may be null; *copies* maps ids to copies."""
     copies = {} if copies is None else copies
     if id(node) in copies:
         return copies[id(node)]
     match node:
         case nodes.Scalar(kind=kind, limits=limits) if kind is float:
-            # So that msgspec does not decode a class with such a field by its annotations.
+            # This keeps msgspec from decoding a class with such a field by its annotations.
             number = nodes.Scalar(float, limits, msgspec_ignores_limits=True)
             return nodes.Union(float | None, (number, nodes.Null()))
         case nodes.Record():
@@ -67,7 +67,7 @@ def _record(record: nodes.Record, copies: dict[int, Node]) -> Node:
     below = nodes.reachable(record)
     if not any(map(_may_have_nan, below)):
         return record
-    # Another annotation, so that the class's schema gets a separate definition.
+    # The annotation is changed so that the class's schema gets a separate definition.
     copy = msgspec.structs.replace(record, annotation=with_nan_as_null(record.annotation))
     copies[id(record)] = copy
     copy.fields = tuple(
@@ -78,9 +78,9 @@ def _record(record: nodes.Record, copies: dict[int, Node]) -> Node:
 
 
 def find_fault(value: Any, *, nan_is_null: bool = False) -> InvalidOutput | None:
-    """Return the first fault in *value*; if the author's code raised an exception, it is the cause.
+    """Return the first fault in *value*; an exception from the author's code becomes its cause.
 
-    With *nan_is_null* a float may be NaN; a Decimal may not, because JSON has it as a string.
+    With *nan_is_null*, a float may be NaN, but a Decimal may not, because JSON has it as a string.
     """
     return _find(value, "", (), Decimal if nan_is_null else (float, Decimal))
 
@@ -137,7 +137,7 @@ def _members(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
         dumped, plain = dump(value), to_plain(value)
         pairs = [("root", dumped)]
         if isinstance(dumped, dict) and isinstance(plain, dict):
-            # pydantic writes some non-finite numbers as null, so they are missing in `dumped`.
+            # pydantic writes some non-finite numbers as null, so they are missing from `dumped`.
             numbers = (float, Decimal, list, dict)
             others = [(name, each) for name, each in plain.items() if isinstance(each, numbers)]
             pairs = [*dumped.items(), *others]
@@ -164,7 +164,7 @@ def _leaf_fault(value: Any, path: str) -> InvalidOutput | None:
         if isinstance(value, Awaitable):
             hint = "; write await before the call"
         return _fault(path, f"{type(value).__name__} cannot be written as JSON{hint}")
-    except Exception as error:  # noqa: BLE001 -- msgspec's, or of an author's class
+    except Exception as error:  # noqa: BLE001 -- from msgspec, or from an author's class
         # Without the error's text, which may contain the value.
         return _fault(path, f"{type(value).__name__} cannot be written as JSON", error)
     return None

@@ -1,4 +1,4 @@
-"""Turns the command line's `name=value` pairs into the arguments' JSON, by their types.
+"""Turns the command line's `name=value` pairs into JSON arguments, according to their types.
 
 An unreadable value stays a string, so that decoding reports the problem.
 """
@@ -26,7 +26,7 @@ _NONE = frozenset({"null", "none", ""})
 def from_strings(
     parameters: Sequence[Parameter], pairs: Sequence[tuple[str, str | bytes]]
 ) -> dict[str, Any]:
-    """Return the argument object for the pairs; a repeated name gives a list's items.
+    """Return the argument object for the pairs; a repeated name gives the items of a list.
 
     A value is `bytes` if it is a file's content.
     """
@@ -51,9 +51,9 @@ def from_strings(
 
 
 def _find_problem(node: Node, values: list[str | bytes]) -> str | None:
-    """Return why the type excludes a repeated name, binary content or a malformed object."""
+    """Return why the type does not allow a repeated name, binary content or a malformed object."""
     if len(values) > 1 and _array_in(node) is None and not isinstance(node, nodes.Anything):
-        return f"given {len(values)} times, and takes one value"
+        return f"given {len(values)} times, but takes one value"
     if not _takes_bytes(node):
         try:
             for value in values:
@@ -114,7 +114,7 @@ def _read(node: Node, value: str | bytes) -> Any:
         members = [nodes.without_notes(member) for member in node.members]
         has_text = any(isinstance(each, nodes.Scalar) and each.kind is str for each in members)
         for member in members:
-            # In a union with str, "none" and the empty string are text and not null.
+            # In a union with str, "none" and the empty string are text, not null.
             if has_text and isinstance(member, nodes.Null):
                 continue
             read = _read(member, value)
@@ -157,7 +157,7 @@ def _scalar(node: nodes.Scalar, text: str) -> Any:
         word = text.strip().lower()
         return True if word in _YES else False if word in _NO else text
     if node.kind in (int, float):
-        # As Python reads it, which also accepts `+7` and `1_000`.
+        # The way Python reads it, which also accepts `+7` and `1_000`.
         digits = text.strip()
         try:
             if node.kind is float:
@@ -196,7 +196,7 @@ def _array(node: nodes.Array | nodes.Fixed, text: str) -> Any:
 
 
 def _read_items(node: nodes.Array | nodes.Fixed, parts: list[str]) -> list[Any] | None:
-    """Return the items, or None if a tuple has another length."""
+    """Return the items, or None if a tuple has a different length."""
     if isinstance(node, nodes.Array):
         return [_read(node.item, part) for part in parts]
     if len(parts) != len(node.items):
