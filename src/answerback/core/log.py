@@ -1,4 +1,4 @@
-"""Answerback's loggers, and logging to stderr as `--log-level` says.
+"""Answerback's loggers, and logging to stderr for `--log-level`.
 
 `logging` is imported at the first use: most programs log nothing.
 """
