@@ -203,9 +203,8 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def as_seen_by(self, host: str, *, max_chars: int | None = None) -> SeenReply:
         """Return what the model sees of this reply in *host*, such as "claude-code".
 
-        *host* may also be a framework, such as "langchain". Hosts are modelled, not run.
-        *max_chars* is the tool's `anthropic/maxResultSizeChars`. Raises ValueError for an unknown
-        host.
+        *host* may be a framework, such as "langchain". Hosts are modelled, not run. *max_chars* is
+        the tool's `anthropic/maxResultSizeChars`. Raises ValueError for an unknown host.
         """
         from ..dialects.seen_reply import reply_seen_by
 

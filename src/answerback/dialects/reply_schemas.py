@@ -200,7 +200,7 @@ _SCHEMAS_OF_DIALECT: dict[Dialect, tuple[str, ...]] = {
     "problem": ("Problem",),
 }
 _REST_DATA: Schema = {
-    "description": "The tool's data, as in its output schema; an object with only `error` is a failure",
+    "description": "The tool's data, as in its output schema; a failure has only an `error` member",
     "type": "object",
     "not": {"required": ["error"], "maxProperties": 1},
 }
@@ -261,7 +261,7 @@ def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
         for name, schema in rendered.items()
     }
     # Types cannot express these: a success has no error, and a problem's type is a URI. Some
-    # OpenAPI client generators refuse the schema `false`, which means the same as this one.
+    # OpenAPI client generators reject the schema `false`, which means the same as this one.
     found["Envelope"]["properties"]["error"] = {"not": {}}
     found["Problem"]["properties"]["type"]["format"] = "uri-reference"
     for name in ("Failure", "Problem"):

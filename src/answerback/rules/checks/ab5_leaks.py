@@ -85,7 +85,7 @@ def _mask_secrets(reply: dict[str, Any], pointer: str) -> None:
 
 
 def _first_fault(kinds: dict[str, str], secrets: list[Secret], pointer: str) -> Faults:
-    """Return a fault for the first secret of these kinds; *kinds* has the message of each."""
+    """Return a fault for the first secret of these kinds; *kinds* maps each kind to its message."""
     for secret in secrets:
         if secret.kind in kinds:
             return [Fault(pointer, kinds[secret.kind])]
@@ -103,7 +103,7 @@ def _first_fault(kinds: dict[str, str], secrets: list[Secret], pointer: str) -> 
     good=MCP_FAILURE,
 )
 def traceback_shown(reply: ReplyView) -> Faults:
-    """A traceback shows the code to strangers, and gives a model nothing to act upon."""
+    """A traceback shows the code to strangers, and gives a model nothing to act on."""
     texts = reply.error_texts() if reply.failed else _traceback_in_success(reply)
     if not texts:
         return ()
@@ -196,7 +196,7 @@ def api_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faul
     good=text_result("Database connection failed. Please try again later.", isError=True),
 )
 def internals_in_error(reply: ReplyView) -> Faults:
-    """Hosts, ports and users of the systems behind a tool help an attacker and nobody else."""
+    """The hosts, ports and users of the systems behind a tool help only an attacker."""
     return [
         Fault(pointer, f"the error shows internals: {_quoted_part(text, *match.span())}")
         for pointer, text in reply.error_texts()
