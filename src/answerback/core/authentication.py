@@ -32,7 +32,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     client: str | None = None
     """The id of the program that the user logged in with."""
     claims: Mapping[str, Any] = {}
-    """All claims of the token."""
+    """All the token's claims."""
     expires: float | None = None
     """When the token expires, in seconds since 1970; None if it does not expire."""
 
@@ -46,7 +46,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
 
 def owner_of(user: object) -> str:
-    """Return the name under which a `User` owns tasks and stored replies; empty for others."""
+    """Return the name that owns a user's tasks and replies; empty if *user* is not a `User`."""
     return _digest(user)[:16].hex() if isinstance(user, User) else ""
 
 
@@ -76,7 +76,7 @@ class UsedTokens(Protocol):
     """Remembers used tokens, for example in a database that several machines share."""
 
     def add(self, token: bytes, expires: int) -> bool:
-        """Remember *token* until *expires*, in seconds since 1970; return False if it is known.
+        """Remember *token* until *expires*, in seconds since 1970; return False if already known.
 
         Of two simultaneous calls with the same token, only one may return True.
         """
@@ -96,7 +96,7 @@ class Unauthorized(AnswerbackError):
 
 
 class CannotAuthenticate(AnswerbackError):
-    """The credentials cannot be checked: the identity provider does not answer."""
+    """The credentials cannot be checked: the identity provider is not answering."""
 
     code = "UNAVAILABLE"
 
@@ -105,7 +105,7 @@ class AuthPage(msgspec.Struct, frozen=True, kw_only=True):
     """An authenticator's page, which needs no credentials."""
 
     answer: Callable[[bytes], bytes]
-    """Returns JSON for the request's body; if it raises an AnswerbackError, that is sent."""
+    """Returns JSON for the request's body; if it raises an AnswerbackError, the error is sent."""
     method: Literal["GET", "POST"] = "GET"
     for_browsers: bool = False
     """Whether web pages from any origin may read it."""
@@ -221,7 +221,7 @@ class _AuthorsAuth(AppAuth):
 
 
 def checked_authenticator(given: object) -> AppAuth:
-    """Return the value of `auth=`, which may be a secret; raise TypeError for a wrong one."""
+    """Return *given* as an `AppAuth`; raise TypeError, which must not show it, if it is wrong."""
     name = type(given).__name__
     if isinstance(given, type):
         raise TypeError(f"auth is the class {given.__name__} itself; write {given.__name__}(…)")

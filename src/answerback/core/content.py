@@ -403,7 +403,7 @@ def our_icons(icons: Iterable[Any]) -> tuple[Icon, ...]:
 def content_of(value: object, *, only: bool = False) -> tuple[Any, ...] | None:
     """Return the content block or list of blocks as a tuple; None for any other value.
 
-    Strings become text blocks if *only* blocks are declared, or if there is a block too.
+    Strings become text blocks if *only* blocks are declared, or if the list also has a block.
     """
     if not isinstance(value, list | tuple):
         return (value,) if is_block(value) else None

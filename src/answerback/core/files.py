@@ -1,4 +1,4 @@
-"""Files that only their owner may read, and files that were moved while they are open."""
+"""Files that only their owner may read, and open files that were moved, deleted or emptied."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
         _check_seconds(seconds)
         if self.max_retention < self.retention:
             raise ValueError(
-                f"max_retention={self.max_retention!r} should be at least {self.retention!r},"
-                " which is the retention"
+                f"max_retention={self.max_retention!r} should be at least the retention,"
+                f" {self.retention!r}"
             )
 
 
@@ -83,8 +83,8 @@ class ReplyLimits(msgspec.Struct, frozen=True, kw_only=True):
         for larger in ("owner_bytes", "total_bytes"):
             if given[larger] < self.reply_bytes:
                 raise ValueError(
-                    f"{larger}={given[larger]!r} should be at least {self.reply_bytes!r},"
-                    " which is reply_bytes"
+                    f"{larger}={given[larger]!r} should be at least reply_bytes,"
+                    f" {self.reply_bytes!r}"
                 )
 
 
@@ -140,9 +140,9 @@ MAX_BODY = 4 * 1024 * 1024
 
 
 MAX_BYTES = 64 * 1024 * 1024
-"""The largest message, reply or HTTP body, unpacked."""
+"""The largest message, reply or HTTP body, after decompression."""
 MAX_WIDE_BYTES = 32 * 1024 * 1024
-"""The largest message with characters beyond ASCII, which take up to four times their bytes."""
+"""The largest message with non-ASCII characters, which take up to four times the memory."""
 MAX_VALUES = 1_000_000
 """The most values and names in a message; an array or object counts as four."""
 MAX_BLOCKS = 10_000

@@ -19,7 +19,7 @@ class _Items(msgspec.Struct, Generic[T], frozen=True):
 class Page(_Items[T], Generic[T], frozen=True, kw_only=True):
     """A page of a long list: `return Page(rows, total=7253, next="after row 50")`.
 
-    `next` is your own text. Callers get it signed, and a call with it as `cursor` gets it back.
+    `next` is your own text. Callers get it signed, and you get it back when they send a `cursor`.
     """
 
     returned: int = 0
@@ -42,8 +42,8 @@ class StoredPart(msgspec.Struct, frozen=True, array_like=True):
     """Where the list is in the reply, such as "items"."""
     offset: int
     at: int = 0
-    """The byte of the reply where the item at *offset* begins; 0 if unknown."""
+    """The byte offset in the reply of the item at *offset*; 0 if unknown."""
     end: int = 0
-    """The byte where the list ends."""
+    """The byte offset where the list ends."""
     count: int = 0
     """How many items the whole list has."""

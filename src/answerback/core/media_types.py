@@ -28,7 +28,7 @@ _ALIASES = {
 }
 MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(?:\s*;.*)?")
 _ANY_BYTES = "application/octet-stream"
-_HEAD = 24  # Characters of base64; their 18 bytes hold every magic number above.
+_HEAD = 24  # Base64 characters to decode: their 18 bytes cover every magic number above.
 
 
 def decode_base64(data: str) -> bytes | None:

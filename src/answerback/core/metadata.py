@@ -239,7 +239,7 @@ class OpenAICsp(TypedDict, total=False):
 
 
 class EmptyObject(TypedDict):
-    """An object without members, which MCP Apps uses as a mark."""
+    """An object without members, which MCP Apps uses as a marker."""
 
 
 class UiPermissions(TypedDict, total=False):
@@ -355,7 +355,7 @@ _GIVEN_BY: dict[Place, str] = {
 }
 """How an author sets a key in its first place."""
 
-_SENT_BY_CLIENTS = "clients send it, and ctx.request.hints has it"
+_SENT_BY_CLIENTS = "clients send it; read it from ctx.request.hints"
 
 
 def _warn(message: str) -> None:
@@ -389,7 +389,7 @@ def check_meta(
                 _check_value(value, key.kind, f"{argument}[{name!r}]")
             elif name in _NAMES:
                 first = next(each.places[0] for each in KEYS if each.name == name)
-                right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
+                right = f"set it in {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
                 raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
             elif (near := _near_key(name)) is not None:
                 misspelt(f"no known metadata key is named {name!r}; {did_you_mean([near])}")
@@ -442,5 +442,5 @@ def _likeness(one: str, other: str) -> float:
 
 
 def _plain(name: str) -> str:
-    """Return the name without capitals and separators: hosts use both styles."""
+    """Return the name in lower case without separators: hosts use both styles."""
     return name.lower().replace("_", "").replace("-", "")

@@ -198,7 +198,7 @@ def find_answer(question: Question, number: int, answers: Mapping[str, Any]) -> 
 
 
 class NoPeer(Peer):
-    """The peer of a call without one: drops progress and sends log messages to `logging`."""
+    """The peer for a call without one: drops progress and sends log messages to `logging`."""
 
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Do nothing: such a call is never cancelled, and all of them share this peer."""

@@ -33,7 +33,7 @@ else:
     MetaT = dict[str, Any]
 
     class _Typed:
-        """At run time the data's type is the only parameter."""
+        """At run time, the data's type is the only parameter."""
 
         def __class_getitem__(cls, parameters):
             return Generic[parameters[0]]
@@ -192,7 +192,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def blocks_for_model(
         self, budget: int | None = None, *, untrusted: bool = False
     ) -> tuple[Block, ...]:
-        """Return the same as `for_model`, but as blocks: texts, and images and audio unchanged.
+        """Like `for_model`, but return blocks: texts, and images and audio unchanged.
 
         *budget* is the maximum number of characters. *untrusted* puts the texts between markers.
         """
@@ -268,8 +268,8 @@ def success(
 ) -> Reply[Any, Any]:
     """Make a successful reply from *text*, *data* or both; *content* follows the text.
 
-    A first argument that is not text is the data: `success({"created": 1})`. Its member
-    `textContent`, if it has one, is the text.
+    A first argument that is not text is the data: `success({"created": 1})`. If the data has a
+    `textContent` member, that is the text.
     *meta* is for hosts and widgets; models do not read it. A misspelt host key causes a warning.
     """
     if unknown:

@@ -71,7 +71,7 @@ def _text(value: Json) -> str | None:
 
 
 def _degrees(value: Json, limit: int) -> float | None:
-    """Return an angle up to *limit*; clients send numbers, and some send text."""
+    """Return an angle within *limit*; some clients send text instead of a number."""
     try:
         degrees = float(value) if isinstance(value, str | int | float) else limit + 1
     except (ValueError, OverflowError):
@@ -81,7 +81,7 @@ def _degrees(value: Json, limit: int) -> float | None:
 
 
 class ClientInfo(msgspec.Struct, frozen=True):
-    """The client program, as it names itself; not verified."""
+    """The client program, as it identifies itself; not verified."""
 
     name: str
     version: str = ""

@@ -428,7 +428,7 @@ _OPTION = re.compile(r"([\w.-]+)(?:(=)|\Z)")
 
 
 def mask(text: str, known: Iterable[str] = ()) -> str:
-    """Return the text with `***` for secrets, values beside a secret's name, and *known* values."""
+    """Return the text with `***` for secrets, values after a secret's name, and *known* values."""
     text = _without(text, known_spans(text, known))
     return _without(text, _spans(text))
 

@@ -19,7 +19,7 @@ SECRET = "ANSWERBACK_SECRET"
 
 
 class WeakSecret(AnswerbackError):
-    """A secret is too short to be safe from guessing."""
+    """The secret is too short to be safe from guessing."""
 
     code = "BAD_SETTING"
 
@@ -51,7 +51,7 @@ class Signer:
         keys = self._keys.get(body[0], []) if body else []
         if not any(hmac.compare_digest(mac, _mac(key, purpose, body)) for key in keys):
             return None
-        # Base64 has spare bits, so one token could be spelt in several ways; accept only ours.
+        # Base64 has spare bits, so one token could be written in several ways; accept only ours.
         if urlsafe_b64encode(signed).rstrip(b"=").decode() != token:
             return None
         return body[1:]

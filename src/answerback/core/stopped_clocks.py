@@ -1,7 +1,7 @@
 """Pauses time-outs and deadlines while the user or the client's model is asked a question.
 
 The code that measures time puts its clock into a context variable; the code that asks pauses all
-the clocks there. Calls that have a time-out and calls that ask import this module.
+the clocks there. Calls import this module if they have a time-out or ask a question.
 """
 
 from __future__ import annotations

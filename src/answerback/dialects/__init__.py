@@ -7,7 +7,7 @@ Each dialect writes replies and reads them back. What it reads back is what it c
 
 `tests/dialects/carried.py` says what each dialect carries.
 
-A dialect's module is imported at its first use. Dialects know nothing about wires.
+A dialect's module is imported on first use. Dialects know nothing about wires.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def result_object(result: Any) -> dict[str, Any]:
     """Return the MCP result of an SDK's `CallToolResult` or FastMCP's `ToolResult`."""
     if not hasattr(result, "to_mcp_result"):
         found: dict[str, Any] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-        # Version 2 says that the result is complete, but every tool's result is.
+        # Version 2 marks the result as complete, which every tool result is.
         found.pop("resultType", None)
         return found
     found = {

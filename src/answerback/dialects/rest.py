@@ -1,6 +1,6 @@
 """The rest dialect: a success is its data, an error is `{"error": "message"}`.
 
-It does not carry content next to data, meta, the timestamp, or an error's details and
+It does not carry content alongside data, meta, the timestamp, or an error's details and
 retryable. A long hint is cut.
 """
 

@@ -39,7 +39,7 @@ _RPC_CODES = {
     -32802: "UNAVAILABLE",
 }
 _KINDS = {"INVALID_REQUEST": "INVALID_INPUT", "METHOD_NOT_FOUND": "NOT_FOUND"}
-# Messages of the official SDKs and FastMCP, sent as an error or as a result's text.
+# Messages from the official SDKs and FastMCP, sent as an error or as a result's text.
 _ERROR = r"(?:MCP error -\d{1,9}: |Error: ){0,3}"
 _UNKNOWN_TOOL = re.compile(
     _ERROR + r"(?:unknown tool\b|no such tool\b|no tool (?:named|called)\b"

@@ -34,7 +34,7 @@ class Finding(msgspec.Struct, frozen=True):
     name: str
     """The rule's name."""
     severity: Severity
-    """How bad it is."""
+    """How severe it is."""
     pointer: str
     """A JSON pointer into the reply; the empty pointer means the whole reply."""
     message: str

@@ -20,7 +20,7 @@ from ..dialects.common import without_added
 from ..dialects.verdicts import is_failure_json, json_in_text
 from ..errors import MissingExtraError
 
-# Only the beginning of a text is quoted; a secret is never recognised by its end.
+# Only the beginning of a text is quoted, and secrets are recognised by their beginning.
 _MAX_MASKED = 4096
 
 

@@ -102,7 +102,7 @@ def _applies_to(rule: Rule) -> str:
 def _conditions(example: Example) -> list[str]:
     has_no_schema = example.listed and example.schema is None
     conditions = [
-        f"asked with `{example.method}`" if example.method else "",
+        f"in reply to `{example.method}`" if example.method else "",
         f"in MCP {example.version}" if example.version else "",
         "from a tool whose output schema is below" if example.schema else "",
         "from a tool that declares no output schema" if has_no_schema else "",

@@ -38,7 +38,7 @@ class TerminalReport(Report):
         self._print(head)
         self._print(Text(f"  {_printable(finding.message)}"))
         if len(found.body) < _MAX_SHOWN:
-            # Print the line that the finding is about, with a mark under the value.
+            # Print the line that the finding is about, with a marker under the value.
             width = max(20, self._console.width - _MARGIN)
             span = locate(found.body, found.body_pointer)
             lines_before, text, column, length = excerpt(found.body, span, width)

@@ -329,7 +329,7 @@ def _reply_pointer(pointer: str, reply: Reply[Any]) -> str:
         case "_meta", _:
             return "/".join(["/meta", *path])
         case "content", [index, *rest]:
-            # The dialect adds a text block if the content lacks the text; it has no place there.
+            # The dialect adds a text block if the content lacks the text; it has no index there.
             written = content_with_text(reply, shape_of(reply), STANDARD)
             added = len(written) > len(reply.content)
             is_first = added and written[1:] == reply.content

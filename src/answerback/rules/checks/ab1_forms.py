@@ -247,7 +247,7 @@ def item_type_too_new(reply: ReplyView, block: dict[str, Any], index: int) -> Fa
     if reply.version is None or getattr(reply.version, field):
         return ()
     since = next(name for name, version in VERSIONS.items() if getattr(version, field))
-    message = f"{block['type']} is not in {reply.version.name}; it came with {since}"
+    message = f"{block['type']} is not in {reply.version.name}; it was added in {since}"
     return [Fault(f"/content/{index}/type", message)]
 
 
@@ -289,7 +289,7 @@ def missing_success(reply: ReplyView) -> Faults:
     fix=lambda reply, _: reply.update(content=[text_for(reply)]),
 )
 def empty_content(reply: ReplyView) -> Faults:
-    """Content is what a person is shown; an empty list shows nothing."""
+    """Content is what people see; an empty list shows nothing."""
     return [Fault("/content", "Empty content array")] if reply.json.get("content") == [] else ()
 
 

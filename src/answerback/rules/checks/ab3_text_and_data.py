@@ -215,7 +215,7 @@ def _null_faults(members: dict[str, Any], at: str, but: tuple[str, ...] = ()) ->
 )
 def one_block_per_item(reply: ReplyView) -> Faults:
     """A list in several blocks reads as several answers, a list of one item does not look like a
-    list, and an empty list is nothing."""
+    list, and an empty list disappears."""
     values = [value for _, _, value in reply.json_texts]
     if len(values) < 2 or len(values) != len(reply.blocks):
         return ()
@@ -337,11 +337,11 @@ def data_not_object_in_version(reply: ReplyView) -> Faults:
     good=Example(MCP_DATA, version="2025-06-18"),
 )
 def data_too_new(reply: ReplyView) -> Faults:
-    """A client of a version without structuredContent fails the call, or ignores the data."""
+    """A client whose version has no structuredContent fails the call, or ignores the data."""
     version = reply.version
     if version is None or version.structured or reply.data is _UNSET:
         return ()
-    message = f"structuredContent is not in {version.name}; it came with 2025-06-18"
+    message = f"structuredContent is not in {version.name}; it was added in 2025-06-18"
     return [Fault("/structuredContent", message)]
 
 
@@ -521,7 +521,7 @@ def output_schema_not_an_object(reply: ReplyView, tool: dict[str, Any], index: i
     good=Example({"tools": [_WEATHER_TOOL]}, version="2024-11-05"),
 )
 def output_schema_too_new(reply: ReplyView, tool: dict[str, Any], index: int) -> Faults:
-    """A client of a version without output schemas may fail calls to tools that have one."""
+    """A client whose version has no output schemas may fail calls to tools that have one."""
     if reply.version is None or reply.version.structured or "outputSchema" not in tool:
         return ()
     name, version = tool.get("name", index), reply.version.name

@@ -145,7 +145,7 @@ def password_in_address(reply: ReplyView, secrets: list[Secret], pointer: str) -
 @rule(
     "AB503",
     scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
-    hint="withdraw the token, and leave it out of replies",
+    hint="revoke the token, and leave it out of replies",
     bad=text_result("refused: Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE", isError=True),
     good=text_result("refused: Authorization: Bearer <token>", isError=True),
     fix=_mask_secrets,
@@ -175,7 +175,7 @@ def private_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> 
 @rule(
     "AB505",
     scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
-    hint="withdraw the key, and leave it out of replies",
+    hint="revoke the key, and leave it out of replies",
     bad=text_result('{"env":{"GITHUB_TOKEN":"ghp_1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"}}'),
     good=text_result('{"env":{"GITHUB_TOKEN":"set"}}'),
     fix=_mask_secrets,
