@@ -30,7 +30,7 @@ def test_what_cannot_authenticate_is_refused(given: Any) -> None:
 @pytest.mark.parametrize("given", [OAuth, ApiKeys])
 def test_a_class_is_refused_with_its_call(given: Any) -> None:
     with pytest.raises(
-        TypeError, match=rf"auth has {given.__name__} itself; write {given.__name__}"
+        TypeError, match=rf"auth is the class {given.__name__} itself; write {given.__name__}"
     ):
         App("shop", auth=given)
 

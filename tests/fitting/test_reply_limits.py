@@ -136,7 +136,7 @@ def test_many_sessions_from_one_address_do_not_push_out_the_replies_of_another(
     [
         ({"count": 0}, "count=0 should be a whole number of at least 1"),
         ({"retention": 0}, "retention=0 should be a number of seconds, up to a year"),
-        ({"owner_bytes": 9}, "owner_bytes=9 should be at least 16777216, which is reply_bytes"),
+        ({"owner_bytes": 9}, "owner_bytes=9 should be at least reply_bytes, 16777216"),
     ],
 )
 def test_impossible_limits_are_refused_when_they_are_made(

@@ -133,7 +133,7 @@ def test_seed_000_a_pitfall_is_found(reply: dict[str, Any], rules: set[str]) -> 
 def test_seed_000_pitfall_5_the_hint_names_the_field_that_was_used_instead() -> None:
     first = validate({"status": "success", "result": {}}, "envelope")[0]
 
-    assert first.hint == "say it with success, not with status"
+    assert first.hint == "use success, not status"
 
 
 def test_seed_000_an_error_as_plain_text_is_not_json() -> None:

@@ -1,6 +1,6 @@
 """A call's user, the challenge for a client that must log in, and the protocol for both.
 
-`answerback.auth` has the authenticators. The gates and the wires need only this module.
+The authenticators are in `answerback.auth`. The gates and the wires need only this module.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """
 
     subject: str
-    """The user's id at the issuer, or the name of the key's program."""
+    """The user's id at the issuer, or the name of the program that holds the key."""
     issuer: str = ""
     """Who issued the token."""
     scopes: frozenset[str] = frozenset()
@@ -32,7 +32,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     client: str | None = None
     """The id of the program that the user logged in with."""
     claims: Mapping[str, Any] = {}
-    """All claims of the token."""
+    """All the token's claims."""
     expires: float | None = None
     """When the token expires, in seconds since 1970; None if it does not expire."""
 
@@ -46,7 +46,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
 
 def owner_of(user: object) -> str:
-    """Return the owner of a user's tasks and stored replies; empty unless it is a `User`."""
+    """Return the name that owns a user's tasks and replies; empty if *user* is not a `User`."""
     return _digest(user)[:16].hex() if isinstance(user, User) else ""
 
 
@@ -59,7 +59,7 @@ def _digest(user: User) -> bytes:
 class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     """Why a client must log in (401), or must log in with more scopes (403).
 
-    A request that carries credentials in two ways, or in a wrong place, is 400.
+    A request with credentials in two places, or in the wrong place, is answered with 400.
     """
 
     status: Literal[400, 401, 403] = 401
@@ -67,25 +67,25 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     """"invalid_token", "insufficient_scope" or "invalid_request"; None if no token was sent."""
     description: str = ""
-    """What is wrong, for people."""
+    """What is wrong, as text for people."""
     scopes: tuple[str, ...] = ()
     """All the scopes that the request needs."""
 
 
 class UsedTokens(Protocol):
-    """A memory of used tokens. A database that several machines share can be one."""
+    """Remembers used tokens, for example in a database that several machines share."""
 
     def add(self, token: bytes, expires: int) -> bool:
-        """Remember *token* until *expires*, in seconds since 1970; return False if it was known.
+        """Remember *token* until *expires*, in seconds since 1970; return False if already known.
 
-        Of two simultaneous calls with one token, only one may return True.
+        Of two simultaneous calls with the same token, only one may return True.
         """
 
 
 class Unauthorized(AnswerbackError):
     """A request's credentials are bad, or missing although the app requires them.
 
-    *challenge* is what the client is answered.
+    *challenge* is the answer that the client gets.
     """
 
     code = "INVALID_TOKEN"
@@ -96,7 +96,7 @@ class Unauthorized(AnswerbackError):
 
 
 class CannotAuthenticate(AnswerbackError):
-    """The credentials cannot be checked: the identity provider does not answer."""
+    """The credentials cannot be checked: the identity provider is not answering."""
 
     code = "UNAVAILABLE"
 
@@ -105,10 +105,10 @@ class AuthPage(msgspec.Struct, frozen=True, kw_only=True):
     """An authenticator's page, which needs no credentials."""
 
     answer: Callable[[bytes], bytes]
-    """Returns JSON for the request's body; if it raises an AnswerbackError, that is sent."""
+    """Returns JSON for the request's body; if it raises an AnswerbackError, the error is sent."""
     method: Literal["GET", "POST"] = "GET"
     for_browsers: bool = False
-    """Whether pages of any origin may read it."""
+    """Whether web pages from any origin may read it."""
 
 
 class Credentials(msgspec.Struct, frozen=True):
@@ -152,13 +152,13 @@ class Authenticator(Protocol):
 class AppAuth(Authenticator):
     """An app's authenticator, and what it says about logging in.
 
-    `OAuth` and `ApiKeys` are two. An author's own class is adapted to it.
+    `OAuth` and `ApiKeys` are subclasses. An author's own class is adapted to it.
     """
 
     url: str = ""
     """The MCP endpoint's URL, if it is known."""
     issuer: str = ""
-    """Who issues the tokens; empty if nobody does."""
+    """The issuer of the tokens; empty if there is none."""
     scopes: tuple[str, ...] = ()
     """The scopes that every token must have."""
     security_schemes: Mapping[str, Any] = MappingProxyType({})
@@ -177,7 +177,7 @@ class AppAuth(Authenticator):
         return False
 
     def asked_scopes(self, scopes: Sequence[str]) -> tuple[str, ...]:
-        """Return the names by which clients ask the issuer for these scopes."""
+        """Return the names that clients use to ask the issuer for these scopes."""
         return tuple(scopes)
 
     @property
@@ -221,26 +221,26 @@ class _AuthorsAuth(AppAuth):
 
 
 def checked_authenticator(given: object) -> AppAuth:
-    """Return the value of `auth=`, which may be a secret; raise TypeError for a wrong one."""
+    """Return *given* as an `AppAuth`; raise TypeError, which must not show it, if it is wrong."""
     name = type(given).__name__
     if isinstance(given, type):
-        raise TypeError(f"auth has {given.__name__} itself; write {given.__name__}(…)")
+        raise TypeError(f"auth is the class {given.__name__} itself; write {given.__name__}(…)")
     if isinstance(given, list | tuple):
         raise TypeError(
-            f"auth takes one object, not a {name}; write a class whose authenticate() asks one "
-            "after the other"
+            f"auth takes one object, not a {name}; write a class whose authenticate() tries each "
+            "in turn"
         )
     methods = ("authenticate", "www_authenticate")
     if not all(callable(getattr(given, each, None)) for each in methods):
         raise TypeError(
             f"auth=<{name}> cannot authenticate requests; write OAuth(issuer=…, url=…) or "
-            "ApiKeys({…}) of answerback.auth"
+            "ApiKeys({…}) from answerback.auth"
         )
     return given if isinstance(given, AppAuth) else _AuthorsAuth(cast("Authenticator", given))
 
 
 def bearer_challenge(challenge: Challenge, **more: str) -> str:
-    """Return the value of `WWW-Authenticate` (RFC 6750); *more* are further parameters."""
+    """Return the value of `WWW-Authenticate` (RFC 6750); *more* holds further parameters."""
     parameters = {
         "error": challenge.error or "",
         "error_description": challenge.description if challenge.error else "",
@@ -252,7 +252,7 @@ def bearer_challenge(challenge: Challenge, **more: str) -> str:
 
 
 def is_scope_text(text: str) -> bool:
-    """Return whether RFC 6749 allows all characters: no space, quotation mark or backslash."""
+    """Return whether RFC 6749 allows all the characters: no space, quotation mark or backslash."""
     return all("!" <= char <= "~" and char not in '"\\' for char in text)
 
 

@@ -1,4 +1,4 @@
-"""Helps with authors' mistakes: near names, tracebacks without our frames, missing `await`."""
+"""Helps with authors' mistakes: similar names, tracebacks without our frames, missing `await`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Coroutine, Generator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Generic, NoReturn, TypeVar
 
-# difflib takes some microseconds per name, and a caller waits.
+# difflib takes a few microseconds per name, and a caller is waiting.
 _MAX_COMPARED = 32
 
 
 def did_you_mean(found: Sequence[str], *, quoted: bool = True) -> str:
-    """Return the question for the names that were found; an empty text if there are none."""
+    """Return a "did you mean" question for these names; an empty string if there are none."""
     names = map(repr, found) if quoted else found
     return f"did you mean {' or '.join(names)}?" if found else ""
 
@@ -22,7 +22,7 @@ def did_you_mean(found: Sequence[str], *, quoted: bool = True) -> str:
 def similar_names(name: str, known: Iterable[str], limit: int = 1) -> list[str]:
     """Return up to *limit* known names that the caller may have meant by *name*.
 
-    Of many names only the *_MAX_COMPARED* nearest by their letters and lengths are compared.
+    If there are many, only the *_MAX_COMPARED* nearest by their letters and lengths are compared.
     """
     import difflib
 
@@ -61,9 +61,9 @@ def _is_internal(trace: TracebackType) -> bool:
 
 
 class HideLibraryFrames:
-    """Hides the library's frames in the traceback if the library refuses what it was given.
+    """Hides the library's frames in the traceback if the library rejects an argument.
 
-    An exception of an author's class, or of another library, keeps all frames.
+    The author's own exceptions, and those of other libraries, keep all frames.
     """
 
     def __enter__(self) -> None: ...
@@ -85,8 +85,8 @@ class Unawaited(Generic[T]):
     """The coroutine of a function that must be awaited; *advice* says what to write.
 
     Without it, `if ctx.elicit("Delete all?", bool):` would be true whatever the user answers. It
-    has the methods of a coroutine, so asyncio takes it for one. It does not inherit from
-    `Coroutine`, with which `isinstance` would be slow.
+    has the methods of a coroutine, so asyncio accepts it as one. It does not inherit
+    from `Coroutine`, which would make `isinstance` slow.
     """
 
     __slots__ = ("_advice", "_coroutine")
@@ -108,12 +108,12 @@ class Unawaited(Generic[T]):
         self._coroutine.close()
 
     def _refuse(self, *_: object) -> NoReturn:
-        # Otherwise Python warns about the coroutine too.
+        # Otherwise Python would also warn about the coroutine.
         self.close()
         raise TypeError(self._advice)
 
     def __bool__(self) -> bool:
-        # From Python 3.12 on, asyncio tests the coroutine of a task that it shows.
+        # Since Python 3.12, the `repr` of an asyncio task tests whether its coroutine is true.
         if sys._getframe(1).f_globals.get("__name__") == "asyncio.base_tasks":
             return True
         self._refuse()

@@ -28,7 +28,7 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """A block's audience, priority (0 to 1) and last change (ISO 8601)."""
 
     audience: tuple[Literal["user", "assistant"], ...] | None = None
-    """Whom the block is for: "user", "assistant" or both."""
+    """Who the block is for: "user", "assistant" or both."""
     priority: float | None = None
     """How important the block is, from 0 to 1."""
     last_modified: str | None = msgspec.field(default=None, name="lastModified")
@@ -72,13 +72,13 @@ if TYPE_CHECKING:
         url: str | None
         """The address of the file, in place of its bytes."""
         alt: str | None
-        """A text for models and people who cannot see or hear it."""
+        """Alternative text for models and people who cannot see or hear it."""
         width: int | None
         """The width in pixels."""
         height: int | None
         """The height in pixels."""
         caption: str | None
-        """A caption, which is shown with it."""
+        """A caption, shown with it."""
         annotations: Annotations | None
         """Audience, priority and last change."""
 
@@ -101,11 +101,11 @@ _INSTEAD = {
     "media_type": "mime=",
     "altText": "alt=",
 }
-"""Arguments that other libraries' images have, and what to write instead."""
+"""Arguments of other libraries' image classes, and what to write instead."""
 
 
 class _HintsAtArguments(msgspec.StructMeta):
-    """Says what to write instead of an argument that another library's image has."""
+    """Says what to write instead of an argument of another library's image class."""
 
     # Hidden from type checkers, which would stop checking the arguments.
     if not TYPE_CHECKING:
@@ -166,7 +166,7 @@ class _Media(_Bytes, frozen=True, kw_only=True):
 
 
 def _bytes_of(data: object, what: str, instead: str) -> bytes:
-    """Return the bytes from base64 text, as protocols and many libraries give it."""
+    """Return the bytes from base64 text, the form that protocols and many libraries use."""
     if not isinstance(data, str):
         raise TypeError(f"{what} must be bytes, not {type(data).__name__}")
     from base64 import b64decode
@@ -178,7 +178,7 @@ def _bytes_of(data: object, what: str, instead: str) -> bytes:
 
 
 def check_meta(meta: object, place: Place, argument: str = "meta") -> None:
-    """Refuse a host's key that is misspelt or in the wrong place."""
+    """Reject a host key that is misspelt or in the wrong place."""
     if isinstance(meta, Annotations):
         raise TypeError("meta must be a dict, not Annotations; write annotations=Annotations(…)")
     from . import metadata
@@ -231,7 +231,7 @@ class Link(_Named, frozen=True, kw_only=True):
     type: ClassVar[Literal["resource_link"]] = "resource_link"
     """The block's type in MCP."""
     kind: str = "url"
-    """The sort of resource, such as "url" or "file"."""
+    """The kind of resource, such as "url" or "file"."""
     title: str | None = None
     """The title that people see."""
     description: str | None = None
@@ -239,7 +239,7 @@ class Link(_Named, frozen=True, kw_only=True):
     mime: str | None = None
     """The resource's media type."""
     metadata: dict[str, Any] | None = None
-    """Your own facts about the resource, which the envelope has."""
+    """Your own facts about the resource, for the envelope dialect."""
     annotations: Annotations | None = None
     """Audience, priority and last change."""
     meta: Meta = None
@@ -253,7 +253,7 @@ class Link(_Named, frozen=True, kw_only=True):
 class Embedded(msgspec.Struct, frozen=True):
     """A resource with its contents: text, or a blob as bytes or base64 text.
 
-    `meta` is the block's `_meta`, `content_meta` that of the resource in it.
+    `meta` is the block's `_meta`, and `content_meta` is that of the resource inside it.
     """
 
     type: ClassVar[Literal["resource"]] = "resource"
@@ -301,9 +301,9 @@ class Embedded(msgspec.Struct, frozen=True):
 
 
 class Icon(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_HintsAtArguments):
-    """An icon of a tool, resource, prompt or app.
+    """An icon for a tool, resource, prompt or app.
 
-    `src` is an https or data URL, `mime` its media type, `sizes` such as ("48x48",).
+    `src` is an https or data URL, `mime` its media type, and `sizes` its sizes: ("48x48",).
     """
 
     src: str
@@ -311,9 +311,9 @@ class Icon(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_HintsAtAr
     mime: str | None = msgspec.field(default=None, name="mimeType")
     """The icon's media type."""
     sizes: tuple[str, ...] | None = None
-    """The sizes that it has, such as ("48x48",)."""
+    """The available sizes, such as ("48x48",)."""
     theme: Literal["light", "dark"] | None = None
-    """The background that it is for."""
+    """The background that it is meant for."""
 
 
 Block: TypeAlias = Text | Image | Audio | Link | Embedded
@@ -321,7 +321,7 @@ BLOCKS = (Text, Image, Audio, Link, Embedded)
 
 
 def changed_block(block: Block, **changes: object) -> Block:
-    """Return a copy with *changes*, whose `_meta` is not checked: it may be another server's."""
+    """Return a copy with *changes*, without checking `_meta`: it may be another server's."""
     changed: Block = cast("Any", block).__copy__()
     for name, value in changes.items():
         msgspec.structs.force_setattr(changed, name, value)
@@ -340,7 +340,7 @@ _SDK_BLOCKS: dict[str, type[Block]] = {
 }
 _RESULTS = {"CallToolResult": _SDK, "ToolResult": ("fastmcp",)}
 _OTHER_RESULTS = {
-    "InputRequiredResult": "ask by a parameter: sure: Annotated[bool, Ask('…')]",
+    "InputRequiredResult": "ask with a parameter: sure: Annotated[bool, Ask('…')]",
     "CreateTaskResult": "return the task's result, and write @app.tool(task='optional')",
 }
 METHODS: dict[str, type[Block]] = {
@@ -348,7 +348,7 @@ METHODS: dict[str, type[Block]] = {
     "to_audio_content": Audio,
     "to_resource_content": Embedded,
 }
-"""The methods of `Image`, `Audio` and `File` in FastMCP and in the SDK, which make a block."""
+"""The methods of `Image`, `Audio` and `File` in FastMCP and in the SDK that make a block."""
 
 
 @lru_cache(maxsize=1_000)
@@ -364,12 +364,12 @@ def block_class(kind: type) -> type[Block] | None:
 
 @lru_cache(maxsize=1_000)
 def is_result_class(kind: type) -> bool:
-    """Return whether this is a tool's result in the SDK or in FastMCP."""
+    """Return whether this class is the SDK's or FastMCP's tool result."""
     return any(_package(base) in _RESULTS.get(base.__name__, ()) for base in kind.__mro__)
 
 
 def instead_of_result(kind: type) -> str | None:
-    """Return what to write instead of an SDK's result that tools here do not return."""
+    """Return what to write instead of an SDK result that tools cannot return here."""
     return _OTHER_RESULTS.get(kind.__name__) if _package(kind) in _SDK else None
 
 
@@ -379,7 +379,7 @@ def is_block(value: object) -> bool:
 
 
 def is_result(value: object) -> bool:
-    """Return whether *value* is a tool's result of the SDK or of FastMCP."""
+    """Return whether *value* is a tool result from the SDK or from FastMCP."""
     return is_result_class(type(value))  # type: ignore[arg-type]  # classes are hashable
 
 
@@ -392,7 +392,7 @@ def is_icon(value: object) -> bool:
 
 
 def our_icons(icons: Iterable[Any]) -> tuple[Icon, ...]:
-    """Return our icons for icons of either library."""
+    """Convert the SDK's icons to ours."""
     written = (
         each if isinstance(each, Icon) else each.model_dump(by_alias=True, exclude_none=True)
         for each in icons
@@ -401,9 +401,9 @@ def our_icons(icons: Iterable[Any]) -> tuple[Icon, ...]:
 
 
 def content_of(value: object, *, only: bool = False) -> tuple[Any, ...] | None:
-    """Return a content block, or those in a list, of any library; None for any other value.
+    """Return the content block or list of blocks as a tuple; None for any other value.
 
-    Strings become text blocks if *only* blocks are declared, or if there is a block too.
+    Strings become text blocks if *only* blocks are declared, or if the list also has a block.
     """
     if not isinstance(value, list | tuple):
         return (value,) if is_block(value) else None

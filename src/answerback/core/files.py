@@ -1,4 +1,4 @@
-"""Files that only their owner may read, and files that were moved while they are open."""
+"""Files that only their owner may read, and open files that were moved, deleted or emptied."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _ALL_USERS = 0o007
 
 
 def make_private(path: str, *, beside: tuple[str, ...] = ()) -> None:
-    """Create the file for its owner only, or close an existing one that all users can open.
+    """Create the file for its owner only, or restrict an existing one that all users can open.
 
-    *beside* are the endings of files that SQLite may have left beside it. A file that is open only
-    to its group stays so, because that was chosen.
+    *beside* lists the suffixes of files that SQLite may have left beside it. A file that is open
+    only to its group stays open to it, because that was a choice.
     """
-    # The file of a dangling link is created where the link points.
+    # For a dangling link, the file is created where the link points.
     target = os.path.realpath(path)
     try:
         os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        # It is not opened: closing it would drop SQLite's locks of this process.
+        # It is not opened: closing it would drop this process's SQLite locks.
         for each in (target, *(target + ending for ending in beside)):
             # It may not exist, or belong to another user.
             with suppress(OSError):
@@ -51,8 +51,8 @@ class FileIdentity:
         self._path = path
         self._opened = self._stat()
         self._fd: int | None = None
-        # The descriptor only counts links. An ordinary one would drop SQLite's locks when it is
-        # closed, so there is none if the system has no O_PATH.
+        # The descriptor only serves to count links. Closing an ordinary one would drop SQLite's
+        # locks, so there is none on a system without O_PATH.
         flags = getattr(os, "O_PATH", None)
         if flags is not None:
             with suppress(OSError):

@@ -1,24 +1,24 @@
-"""Names for JSON values in annotations, and checks of their kinds."""
+"""Names for JSON values in annotations, and checks for their kinds."""
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias, TypeGuard
 
 Json: TypeAlias = object
-"""A value that JSON can express. A reader must find out its kind: `isinstance(…, dict)`.
+"""A value that JSON can express. Check its kind before use: `isinstance(…, dict)`.
 
-A recursive type would say more, but msgspec has none, and lists and dicts of one do not match
-those of another.
+A recursive type would say more, but msgspec does not support one, and type checkers do not accept
+a `list[str]` or `dict[str, str]` for it.
 """
 JsonObject: TypeAlias = dict[str, Any]
 """An object. Its members are checked where they are read, so they need no casts."""
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Return whether it is a number: in Python a bool is an int, in JSON true is not a number."""
+    """Return whether *value* is a JSON number: a Python bool is an int, but not a JSON number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Return whether it is an int but not a bool."""
+    """Return whether *value* is an int but not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)

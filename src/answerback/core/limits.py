@@ -1,4 +1,4 @@
-"""Limits of an app's calls, tasks and stored replies, and of what a client reads from a server."""
+"""Limits on an app's calls, tasks and stored replies, and on what a client reads from a server."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def _check_seconds(given: dict[str, Any]) -> None:
 
 
 class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks there may be, how large their results are, and how long they are kept."""
+    """How many tasks may exist, how large their results may be, and how long they are kept."""
 
     slots: int = 100
-    """How many tasks run at a time in one worker; further tasks wait."""
+    """How many tasks may run at a time in one worker; further tasks wait."""
     queue: int = 10_000
-    """How many tasks of each tool wait for a worker; further ones are refused with UNAVAILABLE."""
+    """How many tasks of each tool may wait for a worker; others are refused with UNAVAILABLE."""
     per_owner: int = 1_000
-    """How many unfinished tasks a user has; further ones are refused with RATE_LIMITED."""
+    """How many unfinished tasks a user may have; further ones are refused with RATE_LIMITED."""
     result_bytes: int = 4 * 1024 * 1024
     """The largest result; a larger one becomes the error TOO_LARGE."""
     answer_bytes: int = 1024 * 1024
     """The largest answers that a client may send at once; larger ones are refused."""
     total_bytes: int = 256 * 1024 * 1024
-    """The total size of all records; above it new tasks are refused with UNAVAILABLE."""
+    """The total size of all records; above it, new tasks are refused with UNAVAILABLE."""
     retention: float = 3600.0
-    """The seconds from a task's creation to its record's removal."""
+    """How many seconds after its creation a task's record is removed."""
     max_retention: float = 7 * 24 * 3600.0
-    """The most seconds a client may ask for."""
+    """The longest retention that a client may ask for, in seconds."""
 
     def __post_init__(self) -> None:
         given = msgspec.structs.asdict(self)
@@ -50,30 +50,30 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
         _check_seconds(seconds)
         if self.max_retention < self.retention:
             raise ValueError(
-                f"max_retention={self.max_retention!r} should be at least {self.retention!r},"
-                " which is the retention"
+                f"max_retention={self.max_retention!r} should be at least the retention,"
+                f" {self.retention!r}"
             )
 
 
 class ReplyLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many whole replies are kept for clients that got a part, how large, and how long.
+    """Limits on the full replies that are stored for clients that received only a part.
 
-    The owner is the user, else the MCP session, else the client's address. Above a limit of the
-    owner, its oldest reply is removed; above one of all, the oldest of the owners that have most.
+    The owner is the user, else the MCP session, else the client's address. Above an owner's limit,
+    its oldest reply is removed; above a limit for all owners, the oldest of the largest owners.
     """
 
     count: int = 10_000
-    """How many are kept for all owners."""
+    """How many replies are stored for all owners."""
     total_bytes: int = 256 * 1024 * 1024
-    """The size of all of them; beyond some megabytes they are on disk."""
+    """The total size of all replies; beyond a few megabytes, they are stored on disk."""
     per_owner: int = 100
-    """How many are kept for one owner."""
+    """How many replies are stored for one owner."""
     owner_bytes: int = 64 * 1024 * 1024
-    """The size of those that are kept for one owner."""
+    """The total size of the replies stored for one owner."""
     reply_bytes: int = 16 * 1024 * 1024
-    """The largest reply that is kept."""
+    """The largest reply that is stored."""
     retention: float = 3600.0
-    """The seconds for which one is kept."""
+    """How many seconds a reply is stored."""
 
     def __post_init__(self) -> None:
         given = msgspec.structs.asdict(self)
@@ -83,33 +83,33 @@ class ReplyLimits(msgspec.Struct, frozen=True, kw_only=True):
         for larger in ("owner_bytes", "total_bytes"):
             if given[larger] < self.reply_bytes:
                 raise ValueError(
-                    f"{larger}={given[larger]!r} should be at least {self.reply_bytes!r},"
-                    " which is reply_bytes"
+                    f"{larger}={given[larger]!r} should be at least reply_bytes,"
+                    f" {self.reply_bytes!r}"
                 )
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many calls, threads and tasks there may be at a time, and for how long."""
+    """How many calls, threads and tasks may run at a time, and for how long."""
 
     threads: int = 40
-    """How many plain `def` tools run at a time; further calls wait for a free thread."""
+    """How many plain `def` tools may run at a time; further calls wait for a free thread."""
     calls: int = 1000
-    """How many calls are in flight at a time; further calls are refused with UNAVAILABLE."""
+    """How many calls may be in flight at a time; further calls are refused with UNAVAILABLE."""
     seconds: float | None = None
     """The time-out of tools without their own `timeout`; None means no time-out."""
     wait: float = 30.0
-    """The seconds that a call waits for a thread while no running call ends; then it is refused."""
+    """How many seconds a call waits for a thread while no running call ends; then it is refused."""
     gates: float = 10.0
-    """The seconds that a gate may take; a call whose gate takes longer is refused."""
+    """How many seconds a gate may take; a call whose gate takes longer is refused."""
     shutdown: float = 30.0
-    """The seconds that running calls have to finish at shutdown, and the lifespan to end."""
+    """How many seconds running calls have to finish at shutdown, and the lifespan to end."""
 
     values: int = 200_000
     """How many values a call's arguments may have if pydantic reads any of them."""
     tasks: TaskLimits = TaskLimits()
-    """How many tasks there may be, how large their results are, and how long they are kept."""
+    """How many tasks may exist, how large their results may be, and how long they are kept."""
     replies: ReplyLimits = ReplyLimits()
-    """How many whole replies are kept for clients that got a part, how large, and how long."""
+    """Limits on the full replies that are stored for clients that received only a part."""
 
     def __post_init__(self) -> None:
         if self.threads < 1 or self.calls < 1:
@@ -140,21 +140,21 @@ MAX_BODY = 4 * 1024 * 1024
 
 
 MAX_BYTES = 64 * 1024 * 1024
-"""The largest message, reply or HTTP body, unpacked."""
+"""The largest message, reply or HTTP body, after decompression."""
 MAX_WIDE_BYTES = 32 * 1024 * 1024
-"""The largest message with characters beyond ASCII, which take up to four times their bytes."""
+"""The largest message with non-ASCII characters, which take up to four times the memory."""
 MAX_VALUES = 1_000_000
-"""The most values and names of a message; an array or object counts as four."""
+"""The most values and names in a message; an array or object counts as four."""
 MAX_BLOCKS = 10_000
-"""The most blocks of a reply, contents of a resource, messages of a prompt, entries of a list."""
+"""The most blocks in a reply, contents in a resource, messages in a prompt, entries in a list."""
 MAX_LIST_BYTES = 16 * 1024 * 1024
-"""The size of a list's pages after which no further page is asked for."""
+"""The total size of a list's pages after which no further page is requested."""
 MAX_INNER_BYTES = 16 * 1024 * 1024
-"""The largest text in a reply that is read as JSON."""
+"""The largest text inside a reply that is read as JSON."""
 MAX_REPAIRED_BYTES = 4 * 1024 * 1024
 """The largest text that is repaired if it is nearly JSON."""
 LARGE = 64 * 1024
-"""Larger messages are decoded and read on a thread, while the caller's clock goes on."""
+"""Larger messages are decoded and read on a thread, while the caller's time-out keeps running."""
 MANY_BLOCKS = 500
 """A reply with more blocks is read on a thread too, however small it is."""
 

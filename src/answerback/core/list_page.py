@@ -1,4 +1,4 @@
-"""Page: a part of a long list, with the cursor of the next part."""
+"""Page: a part of a long list, with the cursor for the next part."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import msgspec
 T = TypeVar("T")
 
 
-# The items are positional, and the others are keyword-only: msgspec decides that for all fields of
-# a class.
+# A base class, because `items` is positional and the other fields are keyword-only: msgspec makes
+# all fields of a class either one or the other.
 class _Items(msgspec.Struct, Generic[T], frozen=True):
     items: list[T]
-    """The items of this page."""
+    """The items on this page."""
 
 
 class Page(_Items[T], Generic[T], frozen=True, kw_only=True):
     """A page of a long list: `return Page(rows, total=7253, next="after row 50")`.
 
-    `next` is your own text. Callers get it signed, and a call with it as `cursor` gets it back.
+    `next` is your own text. Callers get it signed, and you get it back when they send a `cursor`.
     """
 
     returned: int = 0
-    """How many items this page has. It is counted here; you need not give it."""
+    """How many items this page has; counted automatically."""
     total: int | None = None
-    """How many items there are in all; None if that is not known."""
+    """How many items there are in all; None if unknown."""
     next: str | None = None
-    """The cursor of the next page; None on the last one."""
+    """The cursor for the next page; None on the last one."""
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "returned", len(self.items))
@@ -42,8 +42,8 @@ class StoredPart(msgspec.Struct, frozen=True, array_like=True):
     """Where the list is in the reply, such as "items"."""
     offset: int
     at: int = 0
-    """The byte of the reply where the item at *offset* begins; 0 if that is not known."""
+    """The byte offset in the reply of the item at *offset*; 0 if unknown."""
     end: int = 0
-    """The byte where the list ends."""
+    """The byte offset where the list ends."""
     count: int = 0
     """How many items the whole list has."""

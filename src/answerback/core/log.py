@@ -1,6 +1,6 @@
-"""Answerback's loggers, and logging to stderr as `--log-level` says.
+"""Answerback's loggers, and logging to stderr for `--log-level`.
 
-`logging` is imported at the first use: most programs log nothing.
+`logging` is imported on first use: most programs log nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def logger(name: str = "answerback") -> Logger:
 
 
 def set_up_logging(level: str | None) -> None:
-    """Let every logger write to stderr from *level* up; keep the author's own handlers."""
+    """Let every logger write to stderr at *level* and above; keep the author's own handlers."""
     if level is None:
         return
     import logging

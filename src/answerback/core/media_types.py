@@ -1,4 +1,4 @@
-"""Base64, and the media type of its bytes, recognised by the magic number they begin with."""
+"""Base64, and the media type of its bytes, recognised by their magic number."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ALIASES = {
 }
 MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(?:\s*;.*)?")
 _ANY_BYTES = "application/octet-stream"
-_HEAD = 24  # Characters of base64; their 18 bytes hold every magic number above.
+_HEAD = 24  # Base64 characters to decode: their 18 bytes cover every magic number above.
 
 
 def decode_base64(data: str) -> bytes | None:
@@ -53,20 +53,20 @@ def detected_media_type(data: str) -> str | None:
 
 
 def media_type_of(head: bytes) -> str | None:
-    """Return the media type of bytes, if it is one of those above."""
+    """Return the media type of the bytes, if it is one of those above."""
     if head.startswith(b"RIFF"):
         return {b"WEBP": _WEBP, b"WAVE": _WAV}.get(head[8:12])
     return next((mime for magic, mime in _MAGIC.items() if head.startswith(magic)), None)
 
 
 def media_types_agree(declared: str, detected: str) -> bool:
-    """Return whether the declared type is the detected one, another name for it, or any bytes."""
+    """Return whether the declared type is the detected one, an alias of it, or octet-stream."""
     essence = declared.partition(";")[0].strip().lower()
     return essence in (detected, _ANY_BYTES) or essence in _ALIASES.get(detected, ())
 
 
 def is_media_type_of(kind: str, mime: str) -> bool:
-    """Return whether the media type may be that of an image or audio, as *kind* says."""
+    """Return whether *mime* may be the media type of an image or audio, according to *kind*."""
     if not MEDIA_TYPE.fullmatch(mime):
         return False
     return mime.lower().startswith(f"{kind}/") or mime.lower() == "application/ogg"

@@ -1,4 +1,4 @@
-"""`_meta`: the keys that hosts know, their types, and the check of an author's keys."""
+"""`_meta`: the keys that hosts know, their types, and a check of an author's keys."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .author_errors import did_you_mean
 from .json_value import is_number
 
 APPS_SDK = "Apps SDK reference, 2026-06-27"
-"""developers.openai.com/apps-sdk/reference, as it was on that day."""
+"""developers.openai.com/apps-sdk/reference on that day."""
 APPS_SDK_EXAMPLES = "examples of the Apps SDK, 2025-10; no longer in its reference"
 MCP_APPS = "MCP Apps 2026-01-26, ext-apps 2.0.4"
 
 Place: TypeAlias = Literal["tool", "result", "resource", "content", "block", "request"]
 """The object that the `_meta` belongs to.
 
-A resource is a list's entry, a content is what `resources/read` sends or what an embedded
-resource holds, a block is any other content block.
+A resource is an entry in a list, a content is what `resources/read` sends or what an embedded
+resource holds, and a block is any other content block.
 """
 
 
@@ -34,7 +34,7 @@ class ValueKind(msgspec.Struct, frozen=True, kw_only=True):
     members: Mapping[str, ValueKind] = {}
     """An object's members."""
     elsewhere: Mapping[str, str] = {}
-    """Members that belong elsewhere, and the place for a message."""
+    """Members that belong elsewhere, and where they belong, for a message."""
 
 
 class MetaKey(msgspec.Struct, frozen=True):
@@ -152,13 +152,13 @@ _REQUEST: tuple[Place, ...] = ("request",)
 KEYS: tuple[MetaKey, ...] = (
     # The widget that shows the tool's replies, and who may call the tool.
     MetaKey("ui", TOOL_UI, ("tool",), MCP_APPS),
-    # What the page of a widget may use, and how it is shown.
+    # What a widget's page may use, and how it is shown.
     MetaKey("ui", RESOURCE_UI, ("resource", "content"), MCP_APPS),
     # The same for one result.
     MetaKey("ui", RESULT_UI, _RESULT, MCP_APPS),
     # The older form of `ui.resourceUri`.
     MetaKey("ui/resourceUri", UI_URI, _TOOL, MCP_APPS),
-    # How callers log in; a tool with gates has it without `meta=`.
+    # How callers log in; set automatically for a tool with gates.
     MetaKey("securitySchemes", SCHEMES, ("tool",), APPS_SDK),
     # The page that shows the reply.
     MetaKey("openai/outputTemplate", UI_URI, _TOOL_AND_RESULT, APPS_SDK),
@@ -168,29 +168,29 @@ KEYS: tuple[MetaKey, ...] = (
     MetaKey("openai/visibility", OPENAI_VISIBILITY, _TOOL, APPS_SDK),
     # What the host shows while the tool runs.
     MetaKey("openai/toolInvocation/invoking", STATUS, _TOOL_AND_RESULT, APPS_SDK),
-    # What the host shows afterwards.
+    # What the host shows after the tool has run.
     MetaKey("openai/toolInvocation/invoked", STATUS, _TOOL_AND_RESULT, APPS_SDK),
     # The arguments that are files.
     MetaKey("openai/fileParams", TEXTS, _TOOL, APPS_SDK),
     # From older examples; hosts no longer need it.
     MetaKey("openai/resultCanProduceWidget", FLAG, _TOOL_AND_RESULT, APPS_SDK_EXAMPLES),
-    # Describes to the model what the page shows.
+    # Describes the page to the model.
     MetaKey("openai/widgetDescription", TEXT, _WIDGET, APPS_SDK),
     # Whether the page wants a border.
     MetaKey("openai/widgetPrefersBorder", FLAG, _WIDGET, APPS_SDK),
     # The origins that the page may use.
     MetaKey("openai/widgetCSP", OPENAI_CSP, _WIDGET, APPS_SDK),
-    # An origin of the page's own.
+    # The page's own origin.
     MetaKey("openai/widgetDomain", ORIGIN, _WIDGET, APPS_SDK),
-    # The page on which the reply is shown.
+    # The page that the reply is shown on.
     MetaKey("openai/widgetSessionId", TEXT, ("result", "block", "request"), APPS_SDK),
     # From older examples; a page now closes itself.
     MetaKey("openai/closeWidget", FLAG, _RESULT, APPS_SDK_EXAMPLES),
     # How to log in, for hosts that read it in the result.
     MetaKey("mcp/www_authenticate", CHALLENGES, _RESULT, APPS_SDK),
-    # The user's language tag, such as en-GB.
+    # The user's language, such as en-GB.
     MetaKey("openai/locale", TEXT, _REQUEST, APPS_SDK),
-    # The program of the user.
+    # The user's program.
     MetaKey("openai/userAgent", TEXT, _REQUEST, APPS_SDK),
     # Roughly where the user is.
     MetaKey("openai/userLocation", LOCATION, _REQUEST, APPS_SDK),
@@ -239,7 +239,7 @@ class OpenAICsp(TypedDict, total=False):
 
 
 class EmptyObject(TypedDict):
-    """An object without members, which MCP Apps uses as a mark."""
+    """An object without members, which MCP Apps uses as a marker."""
 
 
 class UiPermissions(TypedDict, total=False):
@@ -353,9 +353,9 @@ _GIVEN_BY: dict[Place, str] = {
     "result": "success(meta=…) or failure(meta=…)",
     "content": "app.widget(…) or app.resource(uri, content_meta=…)",
 }
-"""How an author gives a key at its first place."""
+"""How an author sets a key in its first place."""
 
-_SENT_BY_CLIENTS = "clients send it, and ctx.request.hints has it"
+_SENT_BY_CLIENTS = "clients send it; read it from ctx.request.hints"
 
 
 def _warn(message: str) -> None:
@@ -374,11 +374,11 @@ def check_meta(
     *,
     misspelt: Callable[[str], None] = _warn,
 ) -> None:
-    """Raise TypeError or ValueError if a host's key is misplaced or wrong.
+    """Raise TypeError or ValueError if a host key is misplaced or wrong.
 
     *argument* is the name of the author's parameter. A value that is not a dict is not checked
-    here: it is refused with the whole reply, or with the tool's options. *misspelt* receives the
-    message about a key that is probably misspelt.
+    here: it is rejected later, with the whole reply or the tool's options. *misspelt* receives
+    the message about a key that is probably misspelt.
     """
     if not isinstance(meta, dict):
         return
@@ -389,7 +389,7 @@ def check_meta(
                 _check_value(value, key.kind, f"{argument}[{name!r}]")
             elif name in _NAMES:
                 first = next(each.places[0] for each in KEYS if each.name == name)
-                right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
+                right = f"set it in {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
                 raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
             elif (near := _near_key(name)) is not None:
                 misspelt(f"no known metadata key is named {name!r}; {did_you_mean([near])}")
@@ -442,5 +442,5 @@ def _likeness(one: str, other: str) -> float:
 
 
 def _plain(name: str) -> str:
-    """Return the name without capitals and separators: hosts use both styles."""
+    """Return the name in lower case without separators: hosts use both styles."""
     return name.lower().replace("_", "").replace("-", "")

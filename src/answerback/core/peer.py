@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-"""From the least to the most severe."""
+"""Log levels, from the least to the most severe."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class NeedsInput(BaseException):
-    """The call needs answers to *questions*; a later call brings them under the same keys.
+    """The call needs answers to *questions*; a later call sends them under the same keys.
 
     It is a `BaseException`, so that an author's `except Exception` does not swallow it.
     """
@@ -73,20 +73,20 @@ class Abilities(msgspec.Struct, frozen=True):
     """The kinds of question that a peer can answer."""
 
     elicit: bool = False
-    """A user can be asked."""
+    """Whether a user can be asked."""
     sample: bool = False
-    """A model can be asked."""
+    """Whether a model can be asked."""
     roots: bool = False
-    """The client can list its roots: the directories a tool may work in."""
+    """Whether the client can list its roots: the directories a tool may work in."""
     ask_again: bool = False
-    """The user answers at once, at a terminal, and is asked again after an invalid answer."""
+    """Whether the user answers at once, at a terminal; an invalid answer is asked for again."""
 
 
 NO_ABILITIES = Abilities()
 
 
 class RequestSource(Protocol):
-    """A call's request, as a wire has it; a Peer is one too."""
+    """A call's request, as its wire received it; a Peer is one too."""
 
     @property
     def user(self) -> User | None:
@@ -97,27 +97,27 @@ class RequestSource(Protocol):
 
 
 class Cancellation:
-    """A call's cancellation state, and the callbacks to call then. Any thread may use it.
+    """A call's cancellation state, and the callbacks to run on cancellation. Any thread may use it.
 
     It needs no lock: whichever thread takes a callback from the list calls it.
     """
 
     cancelled = False
-    """Whether the client no longer waits for the outcome."""
+    """Whether the client is no longer waiting for the outcome."""
 
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call *callback* when the call is cancelled, at once if it already is.
+        """Call *callback* when the call is cancelled, or at once if it already is.
 
-        The cancelling thread calls it. Returns a function that removes the callback.
+        It is called on the thread that cancels. Returns a function that removes the callback.
         """
-        # In one step, so that two threads get the same list. Most calls need none.
+        # Atomic, so that two threads get the same list. Most calls need no list.
         vars(self).setdefault("_callbacks", []).append(callback)
         if self.cancelled:
             self._call_back()
         return partial(self._remove, callback)
 
     def cancel(self) -> None:
-        """Note that the client no longer waits for the outcome, and call the callbacks."""
+        """Note that the client is no longer waiting for the outcome, and call the callbacks."""
         self.cancelled = True
         self._call_back()
 
@@ -126,7 +126,7 @@ class Cancellation:
         while callbacks:
             try:
                 callback = callbacks.pop(0)
-            except IndexError:  # Another thread took it.
+            except IndexError:  # Another thread has taken it.
                 return
             callback()
 
@@ -136,7 +136,7 @@ class Cancellation:
 
 
 class Peer(Cancellation):
-    """The other end of a call. A subclass overrides what its wire can do."""
+    """The other end of a call. A subclass overrides the methods that its wire supports."""
 
     id: int | str | None = None
     """The id of an MCP request or of a task."""
@@ -148,7 +148,7 @@ class Peer(Cancellation):
 
     @property
     def session_key(self) -> str:
-        """Identifies the MCP session; empty without one."""
+        """Identifies the MCP session; empty if there is none."""
         return ""
 
     @property
@@ -170,21 +170,21 @@ class Peer(Cancellation):
         """Send a notification; never block. Any thread may call it."""
 
     def release_stream(self) -> None:
-        """Let the response's stream begin: the gates have let the call pass."""
+        """Let the response stream begin: the call has passed the gates."""
 
     def close_stream(self) -> None:
-        """Close the response's stream; the client may resume it."""
+        """Close the response stream; the client may resume it."""
 
     async def ask(self, question: Question) -> Any:
-        """Ask, and return MCP's result; raise NeedsInput if a later call brings the answer."""
+        """Ask, and return MCP's result; raise NeedsInput if the answer comes with a later call."""
         raise NeedsInput({"question": question})
 
 
 def find_answer(question: Question, number: int, answers: Mapping[str, Any]) -> Json:
-    """Return the answer from *answers*, received before the call ran; raise NeedsInput without one.
+    """Return the answer from *answers*, received before the call ran; else raise NeedsInput.
 
     A question without a key is identified by its *number* in the call and its digest, so an answer
-    fits only its question.
+    fits only its own question.
     """
     key = question.key
     if not key:
@@ -198,10 +198,10 @@ def find_answer(question: Question, number: int, answers: Mapping[str, Any]) -> 
 
 
 class NoPeer(Peer):
-    """The peer of a call without one: drops progress and sends log messages to `logging`."""
+    """The peer for a call without one: drops progress and sends log messages to `logging`."""
 
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Keep nothing: such a call is never cancelled, and all of them share this peer."""
+        """Do nothing: such a call is never cancelled, and all of them share this peer."""
         return _nothing
 
     def notify(self, note: Progress | Log) -> None:

@@ -33,7 +33,7 @@ else:
     MetaT = dict[str, Any]
 
     class _Typed:
-        """At run time the data's type is the only parameter."""
+        """At run time, the data's type is the only parameter."""
 
         def __class_getitem__(cls, parameters):
             return Generic[parameters[0]]
@@ -67,7 +67,7 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     hint: str | None = None
     """What the caller can do."""
     kind: str | None = None
-    """A known code, whose statuses an error with a custom code has."""
+    """A known code; an error with a custom code borrows its statuses."""
 
     @classmethod
     def of(cls, exc: ToolError) -> Error:
@@ -91,16 +91,16 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """One list or text in the data that is sent only in part."""
+    """A list or text in the data that is sent only in part."""
 
     path: str
-    """Where it is in the returned data: "items", "user.posts", "" for the data itself."""
+    """The path in the returned data: "items", "user.posts", "" for the data itself."""
     returned: int
     """How much of it is sent."""
     total: int
     """How much there is in all."""
     unit: Literal["items", "lines", "characters"] = "items"
-    """What is counted."""
+    """The unit of both counts."""
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -110,19 +110,19 @@ class Received(msgspec.Struct, frozen=True):
     data_from: str | None = None
     findings: tuple[Any, ...] = ()
     hidden_failures: Callable[[Reply[Any]], tuple[Any, ...]] | None = None
-    """Finds what a successful reply says about a failure; it runs only if `findings` is read."""
+    """Finds signs of a failure in a successful reply; it runs only if `findings` is read."""
 
 
 class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     """A call's result: content, data or an error.
 
-    `Reply[Data]` declares the data's type, `Reply[Data, Meta]` also the type of `meta`.
+    `Reply[Data]` declares the data's type; `Reply[Data, Meta]` also declares the type of `meta`.
     """
 
     content: tuple[Block, ...] = ()
     """The blocks, in the order in which they are sent."""
     data: T = cast("Any", msgspec.UNSET)
-    """The data, if `ok` and `has_data`; else UNSET, so that checkers need no further test."""
+    """The data, if `ok` and `has_data`; else UNSET, so that type checkers need no other test."""
     error: Error | None = None
     """Why the call failed; None if it succeeded."""
     meta: MetaT = cast("Any", {})
@@ -132,7 +132,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     encoded: bytes | None = None
     """The checked JSON of `data`; dialects insert it without encoding the data again."""
     shape: Shape | None = None
-    """How the data is wrapped, if the return annotation does not say so."""
+    """How the data is wrapped, unless the return annotation says so."""
     contract: Contract | None = None
     """The called app's contract; only `app.call` sets it."""
     cuts: tuple[Cut, ...] = ()
@@ -144,7 +144,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, parameters: object) -> Any:
-            """Return `Reply[Data]`, also for `Reply[Data, Meta]`: only checkers need the second."""
+            """Return `Reply[Data]`, even for `Reply[Data, Meta]`: only checkers need `Meta`."""
             if isinstance(parameters, tuple) and len(parameters) == 2:
                 parameters = parameters[0]
             return super().__class_getitem__(parameters)
@@ -161,7 +161,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
 
     @property
     def data_from(self) -> str | None:
-        """The member that `read` took the data from: "structuredContent", "text", "body", …"""
+        """The place that `read` took the data from: "structuredContent", "text", "body", …"""
         return None if self.received is None else self.received.data_from
 
     @property
@@ -171,7 +171,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
 
     @property
     def findings(self) -> tuple[Any, ...]:
-        """The rule violations that `read` had to mend, or that make a success doubtful."""
+        """The rule violations that `read` had to work around, or that make a success doubtful."""
         if self.received is None:
             return ()
         found, hidden_failures = self.received.findings, self.received.hidden_failures
@@ -192,7 +192,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def blocks_for_model(
         self, budget: int | None = None, *, untrusted: bool = False
     ) -> tuple[Block, ...]:
-        """Return the same as `for_model`, but as blocks: texts, and images and audio unchanged.
+        """Like `for_model`, but return blocks: texts, and images and audio unchanged.
 
         *budget* is the maximum number of characters. *untrusted* puts the texts between markers.
         """
@@ -201,10 +201,10 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
         return blocks_for_model(self, budget, untrusted=untrusted)
 
     def as_seen_by(self, host: str, *, max_chars: int | None = None) -> SeenReply:
-        """Return what the model behind *host*, such as "claude-code", sees of this reply.
+        """Return what the model sees of this reply in *host*, such as "claude-code".
 
-        *host* may be a framework too, such as "langchain". Hosts are modelled, not run. *max_chars*
-        is the `anthropic/maxResultSizeChars` of the tool. Raises ValueError for an unknown host.
+        *host* may be a framework, such as "langchain". Hosts are modelled, not run. *max_chars* is
+        the tool's `anthropic/maxResultSizeChars`. Raises ValueError for an unknown host.
         """
         from ..dialects.seen_reply import reply_seen_by
 
@@ -213,8 +213,8 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def to(self, dialect: Dialect = "mcp") -> dict[str, Any]:
         """Return the JSON object that *dialect* sends for this reply.
 
-        The contract is the called app's; for a reply that no app made it is `envelope` for the
-        envelope and `standard` for the others.
+        The contract is the called app's; for a reply that no app made, it is `envelope` for the
+        envelope dialect and `standard` for the others.
         """
         from ..dialects import as_sent
 
@@ -268,14 +268,14 @@ def success(
 ) -> Reply[Any, Any]:
     """Make a successful reply from *text*, *data* or both; *content* follows the text.
 
-    A first argument that is not text is the data: `success({"created": 1})`. Its member
-    `textContent`, if it has one, is the text.
+    A first argument that is not text is the data: `success({"created": 1})`. If the data has a
+    `textContent` member, that is the text.
     *meta* is for hosts and widgets; models do not read it. A misspelt host key causes a warning.
     """
     if unknown:
         raise _unknown_argument("success", min(unknown))
     if text is not None and not isinstance(text, str):
-        # The data was given in the place of the text.
+        # The data was given in place of the text.
         name = type(text).__name__
         if isinstance(text, BLOCKS):
             write = f"write content=[{name}(…)]"
@@ -324,7 +324,7 @@ def failure(
     meta: object = None,
     **unknown: object,
 ) -> Reply[Any, Any]:
-    """Make a reply with an error; *message* is written for the caller.
+    """Make a failed reply; *message* is written for the caller.
 
     *code* is an UPPER_SNAKE name. *details* is JSON for programs. *retryable* says whether the same
     call may succeed later; by default the code decides. *hint* says what the caller can do.
@@ -357,7 +357,7 @@ _INSTEAD = {
     "message": "the text first: success('text')",
     "blocks": "content=[…]",
 }
-"""Arguments of other libraries' results, and what to write instead."""
+"""Arguments of other libraries' result classes, and what to write instead."""
 
 
 def _unknown_argument(builder: str, name: str) -> TypeError:

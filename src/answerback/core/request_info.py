@@ -1,6 +1,6 @@
-"""RequestInfo: a call's request, for a tool's author.
+"""RequestInfo: what a tool's author can read about a call's request.
 
-A wire has a subclass that reads a member when it is asked for, so other calls pay nothing.
+Each wire has a subclass that reads a member only when it is used, so other calls pay nothing.
 A member is None on a wire that does not have it.
 """
 
@@ -37,9 +37,9 @@ class ClientHints(msgspec.Struct, frozen=True):
     """A request's hints. A member is None if the client did not send it, or sent nonsense."""
 
     locale: str | None = None
-    """A language tag, such as "en-GB"."""
+    """The user's language, such as "en-GB"."""
     user_agent: str | None = None
-    """The program of the user."""
+    """The user's program."""
     location: Location | None = None
     """Roughly where the user is."""
     subject: str | None = None
@@ -71,7 +71,7 @@ def _text(value: Json) -> str | None:
 
 
 def _degrees(value: Json, limit: int) -> float | None:
-    """Return an angle up to *limit*; clients send numbers, and some send text."""
+    """Return an angle within *limit*; some clients send text instead of a number."""
     try:
         degrees = float(value) if isinstance(value, str | int | float) else limit + 1
     except (ValueError, OverflowError):
@@ -81,14 +81,14 @@ def _degrees(value: Json, limit: int) -> float | None:
 
 
 class ClientInfo(msgspec.Struct, frozen=True):
-    """The client program, as it names itself; not verified."""
+    """The client program, as it identifies itself; not verified."""
 
     name: str
     version: str = ""
 
 
 class RequestHeaders(Mapping[str, str]):
-    """An HTTP request's headers; case does not matter in names.
+    """An HTTP request's headers; their names are case-insensitive.
 
     The values of a repeated header are joined with a comma. `repr` shows only the names, because
     a value may be a secret.
@@ -129,7 +129,7 @@ class RequestInfo:
 
     @cached_property
     def headers(self) -> RequestHeaders | None:
-        """The headers, on a wire over HTTP."""
+        """The headers, if the wire uses HTTP."""
         return None
 
     @property
@@ -154,7 +154,7 @@ class RequestInfo:
 
     @cached_property
     def session(self) -> str | None:
-        """A name for the MCP session, the same in all its requests. It is not the session's id."""
+        """A name for the MCP session, the same in all its requests, but not the session's id."""
         return None
 
     @cached_property
@@ -181,7 +181,7 @@ class RequestInfo:
 
     @property
     def user(self) -> Any:
-        """The user that the server or its middleware authenticated."""
+        """The user authenticated by the server or its middleware."""
         return None
 
 
@@ -191,17 +191,17 @@ _WORDS: tuple[tuple[HostName, tuple[str, ...]], ...] = (
     ("claude", ("claude",)),
     ("chatgpt", ("chatgpt", "openai-mcp")),
 )
-"""Words in a `User-Agent` or in a client's name that identify a host."""
+"""Words that identify a host in a `User-Agent` or a client's name."""
 _ENDPOINT = re.compile(
     r"(https://[A-Za-z0-9.-]+|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?/[^\s#]*"
 )
 _CLAUDE_SUFFIX = ".claudemcpcontent.com"
 LOGS_IN_BY_RESULT: tuple[HostName, ...] = ("chatgpt",)
-"""The hosts that read `mcp/www_authenticate` in a result, and log in with it."""
+"""The hosts that use `mcp/www_authenticate` in a result to log in."""
 
 
 def detect_host(user_agent: str | None, client: str | None) -> HostName:
-    """Return the host that the `User-Agent` names, else the one that the client's name suggests."""
+    """Return the host named in the `User-Agent`, else the one that the client's name suggests."""
     for text in (user_agent, client):
         folded = (text or "").lower()
         for host, words in _WORDS:
@@ -211,7 +211,7 @@ def detect_host(user_agent: str | None, client: str | None) -> HostName:
 
 
 def is_endpoint(url: str) -> bool:
-    """Return whether *url* is an endpoint's whole URL: https, or http on this machine; a path."""
+    """Return whether *url* is an endpoint's full URL: https, or local http; with a path."""
     return bool(_ENDPOINT.fullmatch(url))
 
 

@@ -25,7 +25,7 @@ _SECRET = re.compile(
 _SEPARATORS = re.compile(r"[-_ .]+")
 _BRACKETS = re.compile(r"[\[\]'\"]+")
 _NO_NAME = re.compile(r"[^\w.-]+")
-# Names with one wrong, missing, additional or swapped letter count too. Shorter words are not in
+# Names with one wrong, missing, additional or swapped letter also count. Shorter words are not in
 # the list, because they are one letter away from ordinary names.
 _WORDS = ("password", "passphrase", "passcode", "secret", "apikey", "privatekey", "credential")
 
@@ -61,7 +61,7 @@ def has_secret_name(text: str) -> bool:
 
 
 def aliases_of_secrets(values: Iterable[tuple[str, ...]]) -> frozenset[str]:
-    """Return all names of the values that have a secret's name among theirs.
+    """Return all the names of each value that has a secret's name among them.
 
     Each of *values* holds one value's names, such as a parameter's name and its alias.
     """
@@ -80,13 +80,13 @@ def _is_misspelt(part: str, word: str) -> bool:
     return expected in (swapped, rest[1:]) or expected[1:] in (rest, rest[1:])
 
 
-# `app:app@db` is not a secret: developers' machines and containers use the user name as password
-# for a local database.
+# `app:app@db` is not a secret: developers' machines and containers use the user name as the
+# password for a local database.
 _DSN = re.compile(
     r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,30}://(?P<name>[^\s:/@\"'<>]{0,80}):"
     r"(?!(?P=name)@(?:127\.0\.0\.1|[\w-]+)(?![\w.-]))([^\s/@\"'<>]{1,200})@[\w\[]"
 )
-# ODBC, ADO, libpq and JDBC connection strings: a password counts only beside other pairs.
+# ODBC, ADO, libpq and JDBC connection strings: a password counts only next to other pairs.
 _KEY = (
     r"(?:server|data source|host|address|uid|user id|user|username|database|dbname|initial catalog|"
     r"driver|provider|dsn|port)=[^;=\s\"']"
@@ -191,7 +191,7 @@ def decode_base64(part: str) -> bytes:
         return b""
 
 
-# The kind of each pattern, and a test of the match. A pattern's last group is the secret; without
+# Each pattern's kind, and a test for its matches. A pattern's last group is the secret; without
 # a group, the whole match is.
 _KINDS = (
     ("dsn", _DSN, _is_password),
@@ -206,7 +206,7 @@ _KINDS = (
 
 
 # A quick search before the exact one. Each pattern begins with a rare character, which `in` finds
-# fast, and looks behind from there; one pattern for all secrets takes ten times as long.
+# quickly, and looks behind from there; one pattern for all secrets takes ten times as long.
 # The patterns accept any character before a secret: in JSON it may be the n of an escaped newline.
 _CLUES = tuple(
     (letter, re.compile(pattern))
@@ -266,7 +266,7 @@ def secrets_in(text: str) -> Iterator[Secret]:
 _MAX_VALUES = 2_000
 # A shorter text is part of many others, and masking it would make them unreadable.
 _MIN_LENGTH = 4
-# This much of a value is recognised even if the rest was cut off.
+# How much of a value is enough to recognise it if the rest was cut off.
 _START_LENGTH = 16
 
 
@@ -275,10 +275,10 @@ def walk_values(
 ) -> Iterator[tuple[Json, bool]]:
     """Yield *value* and each value in it, and whether it is a secret because of a name above it.
 
-    JSON within strings is read too. Containers, null and booleans are not secrets.
+    JSON inside strings is read too. Containers, null and booleans are not secrets.
     """
-    # A stack instead of recursion, because JSON in a string may begin a new depth. It has
-    # iterators, so that a caller who stops early does not pay for the rest.
+    # A stack instead of recursion, because JSON in a string adds depth of its own. It holds
+    # iterators, so that a caller that stops early does not pay for the rest.
     waiting = [iter([(value, is_secret)])]
     while waiting:
         pair = next(waiting[-1], None)
@@ -315,13 +315,13 @@ def quotes_secret(
 ) -> bool:
     """Return whether the text may contain a value that was sent under a secret's name.
 
-    *path* leads to *sent*. True also if *sent* has too many values to check each.
+    *path* leads to *sent*. Also True if *sent* has too many values to check.
     """
     values = walk_values(sent, aliases, is_secret_path(path, aliases))
     for count, (value, is_secret) in enumerate(values):
         if count == _MAX_VALUES:
             return True
-        # Many Python texts quote a value by its `repr`.
+        # Many Python messages quote a value's `repr`.
         secret = str(value) if is_secret else ""
         if secret and (secret in text or repr(secret)[1:-1] in text):
             return True
@@ -338,7 +338,7 @@ def written_forms(value: str) -> tuple[str, ...]:
 
 
 def known_spans(text: str, known: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each occurrence of one of *known* in the text, even cut off."""
+    """Yield the start and end of each occurrence of *known* values in the text, even if cut off."""
     for value in known:
         first = value[:_START_LENGTH]
         start = text.find(first)
@@ -349,7 +349,7 @@ def known_spans(text: str, known: Iterable[str]) -> Iterator[tuple[int, int]]:
             start = text.find(first, end)
 
 
-# A user without a password may be a token. The last form is a password that contains a slash,
+# A user name without a password may be a token. The last form is a password that contains a slash,
 # not a port: `user:pass/word@host`.
 _LOGIN = re.compile(
     r"""://(?:[^\s/?#@:]*:(?P<password>[^\s/?#]*)
@@ -363,7 +363,7 @@ _PARAMETER_VALUE = re.compile(r"[^\s&#]+")
 
 
 def url_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each password, user without one, and secret parameter in URLs."""
+    """Yield the start and end of each secret in URLs: passwords, lone user names, parameters."""
     if "://" in text:
         for found in _LOGIN.finditer(text):
             yield found.span(found.lastgroup or 0)
@@ -416,19 +416,19 @@ _VALUE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-# The first words of a message about a value, after its name and a colon.
+# How a message about a value begins, after the value's name and a colon.
 _MESSAGE = re.compile(
     r"(?:expected|missing|required|unknown|refused|must|should|invalid|wrong|incorrect|not|is|was"
     r"|no|too|number|value|field|input|string|the|an?|does|cannot|please|nested|got|null|true|false"
     r"|none)\b",
     re.IGNORECASE,
 )
-# An option of a command, or a variable with its value.
+# A command option, or a variable with its value.
 _OPTION = re.compile(r"([\w.-]+)(?:(=)|\Z)")
 
 
 def mask(text: str, known: Iterable[str] = ()) -> str:
-    """Return the text with `***` for secrets, values beside a secret's name, and *known* values."""
+    """Return the text with `***` for secrets, values after a secret's name, and *known* values."""
     text = _without(text, known_spans(text, known))
     return _without(text, _spans(text))
 
@@ -442,22 +442,22 @@ def mask_part(text: str, start: int, end: int) -> str:
 
 
 def mask_forms(text: str) -> str:
-    """Return the text with `***` for secrets that their form reveals."""
+    """Return the text with `***` for secrets that have a known form."""
     return _without(text, _form_spans(text))
 
 
 def mask_pointer(pointer: str, known: Iterable[str] = ()) -> str:
-    """Return a JSON pointer with the secrets among its names masked."""
+    """Return a JSON pointer with any secrets in its names masked."""
     return "/".join(map(mask, _without(pointer, known_spans(pointer, known)).split("/")))
 
 
 def mask_url(url: str) -> str:
-    """Return the URL without password or token, secret parameters, and secrets of a known form."""
+    """Return the URL without passwords, tokens, secret parameters and secrets of a known form."""
     return _without(url, chain(_form_spans(url), url_spans(url)))
 
 
 def mask_command(words: Sequence[str]) -> list[str]:
-    """Return *words* without `--token=…`, the word after `--token`, `API_KEY=…`, URL secrets."""
+    """Mask `--token=…`, the word after `--token`, `API_KEY=…` and URL secrets in *words*."""
     found: list[str] = []
     is_value = False
     for word in words:
@@ -491,7 +491,7 @@ class Masker:
         self._known = tuple(found)
 
     def json(self, body: bytes) -> Json:
-        """Return the value of JSON with its secrets masked; other bytes become a string."""
+        """Return the decoded JSON with its secrets masked; other bytes become a string."""
         return self._value(decode_json_or_text(body))
 
     def text(self, text: str) -> str:

@@ -15,7 +15,7 @@ _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """The wrapping of structuredContent, output schemas and OpenAPI, also used for reading."""
+    """How data is wrapped in structuredContent, output schemas and OpenAPI, and unwrapped."""
 
     wrapping: Literal["bare", "result", "empty", "spread"] = "result"
     """bare: an object is sent unchanged; result: anything else is `{"result": …}`;
@@ -23,13 +23,13 @@ class Shape(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
     """The members of a spread tuple that are not named `result0`, `result1` and so on."""
     optional: bool = False
-    """A spread tuple may be missing: `None` is `{}`."""
+    """Whether a spread tuple may be missing: `None` is `{}`."""
     structured: bool = True
     """False: MCP sends only the text, without structuredContent."""
     message: bool = False
-    """MCP's object may also have a `message`: what the reply's blocks say beside the data."""
+    """MCP's object may also have a `message`: what the reply's blocks say besides the data."""
     lines: bool = False
-    """MCP's content may also have a text with a line for each link, sound and binary file."""
+    """MCP's content may also have a text with a line for each link, audio block and binary file."""
 
     def wrap(self, encoded: bytes) -> bytes:
         """Return the wrapped JSON of *encoded* data."""
@@ -89,7 +89,7 @@ class Shape(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, lines=True)
 
     def without_additions(self) -> Shape:
-        """Return the shape for what is not sent over MCP: without `message` and `lines`."""
+        """Return the shape for wires other than MCP: without `message` and `lines`."""
         if not self.message and not self.lines:
             return self
         return msgspec.structs.replace(self, message=False, lines=False)

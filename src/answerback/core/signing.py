@@ -1,4 +1,4 @@
-"""Signed tokens (HMAC): a client can read one, but cannot make or change one.
+"""Signed tokens (HMAC): a client can read them, but cannot make or change them.
 
 Any process with the key can verify a token, so the server need not remember it.
 """
@@ -19,13 +19,13 @@ SECRET = "ANSWERBACK_SECRET"
 
 
 class WeakSecret(AnswerbackError):
-    """A secret is too short to be safe from guessing."""
+    """The secret is too short to be safe from guessing."""
 
     code = "BAD_SETTING"
 
 
 class Signer:
-    """A signer that uses the first key and verifies with any, so that keys can be rotated."""
+    """A signer that signs with the first key and verifies with any, so that keys can be rotated."""
 
     def __init__(self, *secrets: bytes) -> None:
         keys = [hashlib.sha256(b"answerback:" + secret).digest() for secret in secrets]
@@ -42,7 +42,7 @@ class Signer:
         return urlsafe_b64encode(token).rstrip(b"=").decode()
 
     def verify(self, token: str, purpose: bytes) -> bytes | None:
-        """Return the payload; None if the token is forged, for another purpose or of an old key."""
+        """Return the payload; None if the token has another purpose, an old key or is forged."""
         try:
             signed = urlsafe_b64decode(token.encode("ascii") + b"=" * (-len(token) % 4))
         except ValueError:
@@ -51,7 +51,7 @@ class Signer:
         keys = self._keys.get(body[0], []) if body else []
         if not any(hmac.compare_digest(mac, _mac(key, purpose, body)) for key in keys):
             return None
-        # Base64 has spare bits, so one token could be spelt in several ways; accept only ours.
+        # Base64 has spare bits, so one token could be written in several ways; accept only ours.
         if urlsafe_b64encode(signed).rstrip(b"=").decode() != token:
             return None
         return body[1:]
@@ -60,7 +60,7 @@ class Signer:
 def signer_from_environment() -> tuple[Signer, bool]:
     """Return the signer, and whether its key was made only for this process and its children.
 
-    The first secret of ANSWERBACK_SECRET signs. Raises WeakSecret.
+    The first secret in ANSWERBACK_SECRET signs. Raises WeakSecret.
     """
     secrets = secrets_from_environment()
     return Signer(*(secrets or [os.urandom(32)])), not secrets
@@ -68,15 +68,15 @@ def signer_from_environment() -> tuple[Signer, bool]:
 
 @cache
 def process_signer() -> Signer:
-    """Return the signer of this process and its children.
+    """Return the signer that this process shares with its children.
 
-    Whoever needs it makes it at registration, before a server forks.
+    Call it at registration, before a server forks, so that all workers have the same key.
     """
     return signer_from_environment()[0]
 
 
 def secrets_from_environment() -> list[bytes]:
-    """Return the secrets of ANSWERBACK_SECRET, which commas separate.
+    """Return the comma-separated secrets in ANSWERBACK_SECRET.
 
     Raises WeakSecret if one is too short.
     """

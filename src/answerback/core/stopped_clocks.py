@@ -1,7 +1,7 @@
 """Pauses time-outs and deadlines while the user or the client's model is asked a question.
 
 The code that measures time puts its clock into a context variable; the code that asks pauses all
-the clocks there. Calls that have a time-out and calls that ask import this module.
+the clocks there. Calls import this module if they have a time-out or ask a question.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class PausableClock(Protocol):
     """A clock that measures how long a call or an attempt takes."""
 
     def pause(self) -> None:
-        """Pause: a question was sent. Several may be open at a time."""
+        """Pause, because a question was sent. Several may be open at a time."""
 
     def resume(self) -> None:
-        """Resume: a question was answered, or nobody waits for its answer any longer."""
+        """Resume, because a question was answered, or its answer is no longer awaited."""
 
 
 RUNNING: ContextVar[tuple[PausableClock, ...]] = ContextVar("running_clocks", default=())
@@ -30,7 +30,7 @@ RUNNING: ContextVar[tuple[PausableClock, ...]] = ContextVar("running_clocks", de
 
 @contextmanager
 def clocks_paused(clocks: Collection[PausableClock] | None = None) -> Iterator[None]:
-    """Pause the call's clocks meanwhile: `with clocks_paused(): await peer.ask(…)`."""
+    """Pause the call's clocks inside the block: `with clocks_paused(): await peer.ask(…)`."""
     if clocks is None:
         clocks = RUNNING.get()
     _pause(clocks)
@@ -51,7 +51,7 @@ def _resume(clocks: Collection[PausableClock]) -> None:
 
 
 class WaitingClocks:
-    """The clocks of all calls that wait for the same thing; they pause while the user is asked."""
+    """The clocks of all calls waiting for the same thing; they pause while the user is asked."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[PausableClock, ...]] = []
@@ -59,7 +59,7 @@ class WaitingClocks:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Wait with the clocks of the call that runs: they run unless the user is asked."""
+        """Add the running call's clocks for the block: they pause while the user is asked."""
         clocks = RUNNING.get()
         if self._is_asking:
             _pause(clocks)
@@ -73,7 +73,7 @@ class WaitingClocks:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Pause the clocks of all that wait, and of those that begin to wait meanwhile."""
+        """Pause the clocks of all waiting calls, including those that start to wait later."""
         self._is_asking = True
         for clocks in self._waiting:
             _pause(clocks)
@@ -97,7 +97,7 @@ def pausable(timeout: asyncio.Timeout) -> Iterator[None]:
         yield
     finally:
         RUNNING.reset(before)
-        # A task that was started meanwhile, such as the reader of a connection, keeps the clock.
+        # A task started inside the block, such as a connection's reader, keeps the clock.
         clock.end()
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A version; it equals its name, such as "2025-11-25", and prints as it."""
+    """A version; it equals its name, such as "2025-11-25", and prints as that name."""
 
     name: str
     audio: bool = True
@@ -21,7 +21,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     tool_annotations: bool = True
     progress_messages: bool = True
     completions: bool = True
-    """Has the capability `completions`; the method is older."""
+    """Has the `completions` capability; the method is older."""
     titles: bool = True
     """Has `title` and `_meta` on tools, resources, prompts and the server itself."""
     icons: bool = True
@@ -46,7 +46,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return hash(self.name)
 
 
-# Each older version, from the next one, without what that one added.
+# Each older version is the next newer one without the features that one added.
 V2026_07_28 = Version(name="2026-07-28", stateless=True)
 V2025_11_25 = Version(name="2025-11-25", tasks=True)
 V2025_06_18 = Version(name="2025-06-18", icons=False, choices=False)
@@ -79,4 +79,4 @@ STATEFUL = {name: version for name, version in VERSIONS.items() if not version.s
 STATELESS = {name: version for name, version in VERSIONS.items() if version.stateless}
 LATEST_STATEFUL = V2025_11_25
 ASSUMED_STATEFUL = V2025_03_26
-"""The version of a client that names none, or an unknown one."""
+"""The version assumed for a client that names none, or an unknown one."""

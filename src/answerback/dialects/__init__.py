@@ -1,13 +1,13 @@
-"""Dialects: the forms of a reply on a wire (mcp, rest, envelope, problem).
+"""Dialects: the forms that a reply takes on a wire (mcp, rest, envelope, problem).
 
-Each dialect writes replies and reads them back. What it reads is what it can carry of a reply:
+Each dialect writes replies and reads them back. What it reads back is what it can carry:
 
     write(read(write(r))) == write(r)
     read(write(r)) == carried(r)
 
 `tests/dialects/carried.py` says what each dialect carries.
 
-A dialect's module is imported at its first use. Dialects know nothing about wires.
+A dialect's module is imported on first use. Dialects know nothing about wires.
 """
 
 from __future__ import annotations

@@ -12,17 +12,17 @@ MEDIA_TYPES: dict[str, Dialect] = {
     "application/vnd.answerback.mcp+json": "mcp",
     "application/vnd.answerback.envelope+json": "envelope",
 }
-"""The media types that name a dialect; of two with equal quality the first wins."""
+"""The media types that name a dialect; of two with equal quality, the first wins."""
 
 _DEFAULTS = (JSON, "application/*", "*/*")
-"""The media types that ask for the contract's own dialect, the most specific first."""
+"""The media types that request the contract's own dialect, the most specific first."""
 
 
 def choose(accept: str | None, contract: Contract, *, failed: bool) -> Dialect:
-    """Return a reply's dialect; the contract's own if no requested media type fits.
+    """Return a reply's dialect; the contract's own if no requested media type matches.
 
     A dialect requested by name wins over `application/json` of the same quality.
-    `problem` is used only for replies that *failed*, so a client can name it beside another.
+    `problem` is used only for replies that *failed*, so a client can name it along with another.
     """
     # Most clients send one of these: skip parsing.
     if not accept or accept in _DEFAULTS:
@@ -41,13 +41,13 @@ def choose(accept: str | None, contract: Contract, *, failed: bool) -> Dialect:
 
 
 def prefers_json(accept: str, media: str) -> bool:
-    """Return whether JSON has a higher quality than *media*, which is sent otherwise."""
+    """Return whether JSON has a higher quality than *media*."""
     asked = dict(_qualities(accept))
     return _quality(asked, JSON) > _quality(asked, media.partition(";")[0].strip().lower())
 
 
 def prefers_html(accept: str) -> bool:
-    """Return whether HTML is asked for by name, and JSON less, or only by a wildcard as much."""
+    """Return whether HTML is named, and JSON has a lower quality or matches only a wildcard."""
     asked = dict(_qualities(accept))
     html = asked.get("text/html", 0.0)
     return html > asked.get(JSON, 0.0) and html >= _quality(asked, JSON)

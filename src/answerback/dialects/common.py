@@ -1,4 +1,4 @@
-"""Functions that several dialects share: JSON, time stamps, `_meta`, blocks and errors."""
+"""Functions that several dialects share: JSON, timestamps, `_meta`, blocks and errors."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ META_PREFIX = "answerback/"
 ADDED = META_PREFIX + "added"
 """The key that names the member of structuredContent that is not part of the data.
 
-In a block's `_meta` it is true: the block only repeats others, for models.
+In a block's `_meta` it is true: the block only repeats other blocks, for models.
 """
 REFUSAL = META_PREFIX + "refusal"
-"""The key for the reason why a gate refused a call; a widget shows it."""
+"""The key for the reason a gate refused a call; a widget shows it."""
 
 NOT_JSON = "[data that cannot be written as JSON]"
 encode = msgspec.json.Encoder().encode
@@ -36,14 +36,14 @@ def as_received(value: Any) -> Any:
 
 
 def to_utc(moment: datetime) -> datetime:
-    """Convert to UTC; a datetime without a time zone is taken as UTC."""
+    """Convert to UTC; a datetime without a time zone is assumed to be UTC."""
     if moment.tzinfo is UTC:
         return moment
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def read_timestamp(timestamp: Any) -> datetime:
-    """Read an ISO 8601 time stamp as UTC; None means now. Raises MalformedReply."""
+    """Read an ISO 8601 timestamp as UTC; None means now. Raises MalformedReply."""
     if timestamp is None:
         return datetime.now(UTC)
     try:
@@ -82,7 +82,7 @@ def without_added(sent: Any, meta: Any) -> Any:
 
 
 def is_added(block: Any) -> bool:
-    """Return whether a content block is not part of the reply: it names other blocks."""
+    """Return whether Answerback added this block, which only repeats other blocks for models."""
     meta = block.get("_meta") if isinstance(block, dict) else None
     return isinstance(meta, dict) and meta.get(ADDED) is True
 
@@ -93,11 +93,11 @@ def without_none(**members: Any) -> dict[str, Any]:
 
 
 def decode_json(source: bytes | str, what: str) -> Any:
-    """Decode JSON; raise MalformedReply with a message that calls the source *what*."""
+    """Decode JSON; raise MalformedReply, whose message calls the source *what*."""
     try:
         return msgspec.json.decode(source)
     except (ValueError, RecursionError) as exc:
-        raise MalformedReply(f"{what} is not JSON that can be read: {exc}") from None
+        raise MalformedReply(f"{what} cannot be read as JSON: {exc}") from None
 
 
 def decode_object(source: bytes | str | dict[str, Any], what: str) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def read_annotations(found: Any) -> Annotations | None:
 
 
 def is_retryable(error: Error) -> bool:
-    """Return the error's own `retryable` if it is set, else its code's in the table."""
+    """Return the error's own `retryable` if it is set, else that of its code in the table."""
     return error.row.retryable if error.retryable is None else error.retryable
 
 
@@ -152,9 +152,9 @@ def write_error(error: Error) -> dict[str, Any]:
 
 
 def details_object(details: Any) -> Any:
-    """Return an error's details as the envelope has them: an object.
+    """Return an error's details as the envelope requires them: an object.
 
-    Details that are not an object become one with only the member `details`. So do details
+    Details that are not an object become one whose only member is `details`. So do details
     that already have that form, so that `details_from_object` restores them.
     """
     found = details if isinstance(details, dict) else as_received(details)

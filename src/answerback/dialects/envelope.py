@@ -1,4 +1,4 @@
-"""The dialect envelope: `success, timestamp, content, data | error`, with its own blocks.
+"""The envelope dialect: `success, timestamp, content, data | error`, with its own blocks.
 
 A block's bytes become a `data:` URL. Values without a member in the convention's envelope are
 written as additional members (`title`, `mimeType`, `annotations`, `_meta`, `meta`).

@@ -1,4 +1,4 @@
-"""Turns content blocks and results of the SDK and of FastMCP into ours."""
+"""Turns content blocks and results from the SDK and FastMCP into ours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .mcp_blocks import read_block
 
 
 def own_block(value: Any) -> Block:
-    """Return our block for a block of any library; raise InvalidOutput if it is malformed."""
+    """Return any library's block as one of ours; raise InvalidOutput if it is malformed."""
     if isinstance(value, BLOCKS):
         return value
     for name in METHODS:
@@ -36,7 +36,7 @@ def result_object(result: Any) -> dict[str, Any]:
     """Return the MCP result of an SDK's `CallToolResult` or FastMCP's `ToolResult`."""
     if not hasattr(result, "to_mcp_result"):
         found: dict[str, Any] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-        # Version 2 says that the result is complete, which every tool's result is.
+        # Version 2 marks the result as complete, which every tool result is.
         found.pop("resultType", None)
         return found
     found = {
@@ -52,7 +52,7 @@ _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 
 
 def take_blocks(value: Any, content: Sequence[Any] = ()) -> tuple[Any, tuple[Block, ...]]:
-    """Return *value* with a name for each block, and our blocks for *content* and for those.
+    """Replace each block in *value* with a name; return it, and *content* with these blocks.
 
     A value without blocks is returned unchanged.
     """
@@ -61,7 +61,7 @@ def take_blocks(value: Any, content: Sequence[Any] = ()) -> tuple[Any, tuple[Blo
 
 
 def with_blocks_as_content(reply: dict[str, Any]) -> dict[str, Any]:
-    """Return a finished reply whose content has the blocks in its other members."""
+    """Return a finished reply with the blocks from its other members moved into its content."""
     others = {name: each for name, each in reply.items() if name != "content"}
     listed = reply.get("content")
     blocks = listed if isinstance(listed, list | tuple) else ()
@@ -75,11 +75,11 @@ class _Taker:
         # Blocks, or their JSON.
         self.content: list[Any] = list(content)
         # By the block's id, so that a block used twice is sent once. The block itself is stored
-        # too, so that no other gets its id.
+        # too, so that its id is not reused.
         self._names: dict[int, tuple[Any, str]] = {}
 
     def take(self, value: Any, around: tuple[int, ...]) -> Any:
-        """Return the value without blocks; *around* has the ids of the values around it."""
+        """Return the value without blocks; *around* holds the ids of the enclosing values."""
         if type(value) in _PLAIN or id(value) in around or len(around) > MAX_DEPTH:
             return value
         if is_block(value):
@@ -106,7 +106,7 @@ class _Taker:
         return {name: new for name, (_, new) in found.items()}
 
     def _model(self, model: Any, around: tuple[int, ...]) -> Any:
-        """Return the JSON of a pydantic object, with names in the fields that have blocks."""
+        """Return a pydantic object's JSON, with names in place of the blocks in its fields."""
         fields = getattr(type(model), "model_fields", {})
         members = {**getattr(model, "__dict__", {}), **(getattr(model, "model_extra", None) or {})}
         taken = {name: self.take(each, around) for name, each in members.items()}
@@ -125,7 +125,7 @@ class _Taker:
         return written
 
     def _name(self, value: Any) -> str:
-        """Return the text or URI of a block, or its kind and number; all but texts are content."""
+        """Return a block's text or URI, or its kind and number; all but texts join the content."""
         if id(value) in self._names:
             return self._names[id(value)][1]
         block = own_block(value)
@@ -145,7 +145,7 @@ class _Taker:
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names in JSON and the values of an object's fields."""
+    """Yield the JSON names and the values of an object's fields."""
     kind = type(value)
     if isinstance(value, msgspec.Struct):
         if (tag := kind.__struct_config__.tag) is not None:

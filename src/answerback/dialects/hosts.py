@@ -1,6 +1,6 @@
-"""Modelled hosts and frameworks: what the model behind each is shown of an MCP result.
+"""Modelled hosts and frameworks: what each shows its model of an MCP result.
 
-The tables have the date and the source of what each does. Nothing here runs a host or a framework;
+The tables give the date and the source of what each does. Nothing here runs a host or a framework;
 `tests/matrix` runs the frameworks, and a test compares these models with its table. A block that no
 source describes counts as not shown.
 """
@@ -15,25 +15,25 @@ import msgspec
 from .common import NOT_JSON, encode
 
 CHARACTERS_PER_TOKEN = 4
-"""An estimate, which several hosts use too."""
+"""An estimate that several hosts also use."""
 Half: TypeAlias = Literal["structuredContent", "content", "both"]
 """The half of a result that a host shows."""
 Json: TypeAlias = dict[str, Any]
 Describe: TypeAlias = Callable[[Json], str | None]
-"""Returns the text in place of a block; None if nothing is shown."""
+"""Returns the text that replaces a block; None if nothing is shown."""
 
 
 class OutputPart(NamedTuple):
-    """A text or a media block that a model is shown, and the parts of the result in it."""
+    """A text or a media block shown to the model, and pointers to the parts of the result in it."""
 
     pointers: tuple[str, ...]
     text: str = ""
     media: Json | None = None
-    """An image or audio, as MCP's block."""
+    """An image or audio, as an MCP block."""
 
 
 class HostOutput(NamedTuple):
-    """The parts that a model is shown, before the host cuts them."""
+    """The parts shown to the model, before the host cuts them."""
 
     half: Half
     parts: list[OutputPart]
@@ -42,14 +42,14 @@ class HostOutput(NamedTuple):
 
 
 class CutByHost(NamedTuple):
-    """The texts that are left of a reply that is too large, and what happened to the rest."""
+    """The texts that remain of an oversized reply, and what happened to the rest."""
 
     texts: list[str]
     note: str
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
-    """A host or a framework: how it shows a result, with the date and the source of that."""
+    """A host or a framework: how it shows a result, and the date and source of that fact."""
 
     title: str
     half: Half
@@ -60,18 +60,18 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     """What it does with a large reply."""
     images: str = "shown"
     lines: Mapping[str, Describe] = {}
-    """The texts in place of blocks, by the block's type."""
+    """Functions for the texts that replace blocks, by the block's type."""
     media: tuple[str, ...] = ("image",)
-    """The types of the blocks that the model gets as they are."""
+    """The types of blocks that the model gets unchanged."""
     flags_failure: bool = True
-    """False if the model gets only the text of a failure."""
+    """False if the model gets only a failure's text, without the flag."""
     custom_show: Callable[[Json], HostOutput] | None = None
-    """For a host whose way the members above do not describe."""
+    """For a host that the members above cannot describe."""
     cut: Callable[[list[str], Json, int | None], CutByHost | None] | None = None
-    """Cuts texts that are too large; returns None if nothing is cut."""
+    """Cuts oversized texts; returns None if nothing is cut."""
 
     def show(self, result: Json) -> HostOutput:
-        """Return the parts of a result that the model is shown."""
+        """Return the parts of a result that are shown to the model."""
         if self.custom_show is not None:
             return self.custom_show(result)
         failed = self.flags_failure and is_failed(result)
@@ -92,7 +92,7 @@ def is_failed(result: Json) -> bool:
 
 
 def json_text(value: object) -> str:
-    """Return the value as JSON, or a line if it cannot be written as JSON."""
+    """Return the value as JSON, or a note if it cannot be written as JSON."""
     try:
         return encode(value).decode()
     except (TypeError, ValueError, RecursionError):
@@ -100,7 +100,7 @@ def json_text(value: object) -> str:
 
 
 def decoded(text: object) -> object:
-    """Return the value of a text that is a JSON object or array; any other value unchanged."""
+    """Decode a text that is a JSON object or array; return any other value unchanged."""
     if not isinstance(text, str) or not text.lstrip().startswith(("{", "[")):
         return text
     try:
@@ -110,7 +110,7 @@ def decoded(text: object) -> object:
 
 
 def content_blocks(result: Json) -> Iterator[tuple[str, Json]]:
-    """Yield the blocks of the content, each with its pointer."""
+    """Yield the content's blocks, each with its pointer."""
     content = result.get("content")
     for index, block in enumerate(content if isinstance(content, list) else ()):
         if isinstance(block, dict):
@@ -118,7 +118,7 @@ def content_blocks(result: Json) -> Iterator[tuple[str, Json]]:
 
 
 def resource_in(block: Json) -> Json:
-    """Return the resource of an embedded block; an empty one if it has none."""
+    """Return an embedded block's resource; an empty dict if it has none."""
     found = block.get("resource")
     return found if isinstance(found, dict) else {}
 
@@ -130,7 +130,7 @@ def _data(result: Json) -> OutputPart:
 def _content(
     result: Json, lines: Mapping[str, Describe], media: tuple[str, ...]
 ) -> list[OutputPart]:
-    """Return the parts for the content: texts, *media* as they are, others by their *lines*."""
+    """Return the content's parts: texts, *media* blocks unchanged, and *lines* for the others."""
     found = (_part(at, block, lines, media) for at, block in content_blocks(result))
     return [each for each in found if each is not None]
 
@@ -247,12 +247,12 @@ def _opencode(result: Json) -> HostOutput:
 def _open_webui(result: Json) -> HostOutput:
     if is_failed(result):
         return HostOutput("content", _content(result, {}, ()), failed=True)
-    # Audio is a file for the user; the model is not shown it.
+    # Audio becomes a file for the user; the model does not see it.
     parts = _content(result, _RESOURCES, ("image",))
     if not has_data(result) or _repeats_data(result):
         return HostOutput("content", parts, failed=False)
     data = result["structuredContent"]
-    # Nor is the data shown if the only text is the value in `{"result": …}`.
+    # The data is not shown either if the only text is the value in `{"result": …}`.
     if isinstance(data, dict) and data.keys() == {"result"} and _texts(result) == [data["result"]]:
         return HostOutput("content", parts, failed=False)
     return HostOutput("both", [*parts, _data(result)], failed=False)
@@ -274,7 +274,7 @@ def _pydantic_ai(result: Json) -> HostOutput:
         parts = _content(result, _TEXTS_AND_URIS, ("image", "audio"))
         return HostOutput("content", parts, is_failed(result))
     data = result["structuredContent"]
-    # Of `{"result": …}` only the value is shown.
+    # Only the value in `{"result": …}` is shown.
     value = data["result"] if isinstance(data, dict) and data.keys() == {"result"} else data
     is_inner_text = isinstance(value, str) and value is not data
     part = OutputPart(("/structuredContent",), value if is_inner_text else json_text(value))
@@ -363,8 +363,8 @@ HOSTS: dict[str, Host] = {
         lines={**_RESOURCES_AND_LINKS, "audio": _saved_line},
         date="2026-10-05",
         source="anthropics/claude-code #79944, #54737, #72271, #53453; code.claude.com/docs/en/mcp",
-        size="warns at 10,000 tokens; from 50,000 characters or 25,000 tokens a file and a preview "
-        'of 2 KB, unless the tool has `_meta["anthropic/maxResultSizeChars"]`; '
+        size="warns at 10,000 tokens; from 50,000 characters or 25,000 tokens on, a file and a "
+        'preview of 2 KB, unless the tool has `_meta["anthropic/maxResultSizeChars"]`; '
         "an error is cut at about 11,000 characters",
         cut=_cut_by_claude_code,
         images="shown if the reply has no data",
@@ -375,7 +375,7 @@ HOSTS: dict[str, Host] = {
         custom_show=_codex,
         date="2026-08-22",
         source="openai/codex codex-rs/protocol/src/models.rs; #38287",
-        size="cuts the middle out at 10,000 tokens",
+        size="cuts out the middle at 10,000 tokens",
         cut=_cut_by_codex,
         images="shown if the reply has no data",
     ),
@@ -399,7 +399,7 @@ HOSTS: dict[str, Host] = {
         custom_show=_kimi_code,
         date="2026-11-17",
         source="the package @moonshot-ai/kimi-code 2.1.0",
-        size="from 50,000 characters a file, the first 4,096 and the last 1,024",
+        size="from 50,000 characters on, a file, the first 4,096 and the last 1,024",
         cut=_cut_by_kimi_code,
         images="shown, links to images too; at most 10 MB each",
     ),
@@ -409,7 +409,7 @@ HOSTS: dict[str, Host] = {
         custom_show=_opencode,
         date="2026-11-17",
         source="the package opencode-ai 1.18.34; anomalyco/opencode #38923",
-        size="from 2,000 lines or 50 KB a file and the first lines",
+        size="from 2,000 lines or 50 KB on, a file and the first lines",
         cut=_cut_by_opencode,
         images="shown, links to images are not",
     ),
@@ -434,7 +434,7 @@ HOSTS: dict[str, Host] = {
         lines=_RESOURCES_AND_LINKS,
         date="2026-06-09",
         source="reported in anthropics/claude-code #55677, #54737; the size in #66519",
-        size="nothing is shown of more than 1 MB in Claude Desktop",
+        size="Claude Desktop shows nothing of a reply over 1 MB",
         cut=_cut_by_claude_ai,
     ),
 }

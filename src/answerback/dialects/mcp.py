@@ -1,4 +1,4 @@
-"""The dialect mcp: a `CallToolResult`, in each protocol version's form."""
+"""The mcp dialect: a `CallToolResult`, in each protocol version's form."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CUT = META_PREFIX + "cut"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 """MCP's own key in `_meta` for the server's name and version."""
 
-# A reply that holds only data, as most do, has its result joined from these pieces.
+# The result for a reply that holds only data, as most do, is joined from these pieces.
 _TEXT = b'{"content":[{"type":"text","text":'
 _STRUCTURED = b'}],"structuredContent":'
 _STATELESS = b',"isError":false,"resultType":"complete"'
@@ -64,7 +64,7 @@ def write_in_pieces(
     *,
     server_info: bytes = b"",
 ) -> tuple[bytes, ...]:
-    """Return the result's pieces; large ones can be sent without copying them.
+    """Return the result in pieces; large ones can be sent without copying them.
 
     *server_info* is the JSON of the server's name and version, for the result's `_meta`.
     """
@@ -83,7 +83,7 @@ def write_in_pieces(
         encoded = encode(reply.data) if reply.encoded is None else reply.encoded
         wrapped = opening, data, closing = shape.wrap_in_pieces(encoded)
         if opening or data.startswith(b"{"):
-            # With the text style "json" a string is its own text.
+            # With the "json" text style, a string is its own text.
             is_text = encoded.startswith(b'"') and contract.text == "json"
             text = encoded if is_text else encode((b"".join(wrapped) if opening else data).decode())
             meta = (_SERVER_INFO_META, server_info, b"}") if server_info else ()

@@ -39,9 +39,9 @@ _MEDIA_MEMBERS = ("alt", "width", "height", "caption")
 AUDIO_URI = "urn:answerback:audio"
 """An audio block's URI for versions that can only send it as a resource."""
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-"""Begins each URI; a single letter is the drive of a Windows path."""
+"""The start of a URI; a single letter is the drive in a Windows path."""
 _URN = "urn:answerback:"
-"""Begins the URI of a resource whose author gave an identifier that is not a URI."""
+"""The prefix of a resource's URI if its author gave an identifier that is not a URI."""
 
 
 def project_block(block: Block, version: Version) -> Block:
@@ -74,7 +74,7 @@ def project_block(block: Block, version: Version) -> Block:
 
 
 def project_meta(meta: Meta) -> dict[str, Any] | None:
-    """Return a block's author `_meta` as a client receives it, or None if it is empty."""
+    """Return the author's `_meta` of a block as a client receives it, or None if it is empty."""
     return as_received(author_meta(meta)) or None
 
 
@@ -98,7 +98,7 @@ def write_block(block: Block) -> dict[str, Any]:
             if block.url is None:
                 members = {"type": media_type, "data": block.data, "mimeType": block.mime}
             else:
-                # MCP has no image or audio with a URL, so it is sent as a link.
+                # MCP has no image or audio blocks with a URL, so this one is sent as a link.
                 uri, name = _to_uri(block.url, media_type), _media_name(block, block.url)
                 members = {"type": "resource_link", "uri": uri, "name": name}
                 members |= without_none(mimeType=block.mime or None)
@@ -191,7 +191,7 @@ def _from_uri(uri: Any) -> Any:
 
 
 def _media_name(block: Image | Audio, url: str) -> str:
-    # A data: URL ends in the bytes, which must not be sent a second time as the name.
+    # A data: URL ends with the bytes, which must not be sent a second time as the name.
     filename = "" if url.startswith("data:") else url.rpartition("/")[2]
     return block.alt or block.caption or filename or _type_name(block)
 

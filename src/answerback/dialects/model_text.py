@@ -1,8 +1,8 @@
-"""A reply's form for a language model: each fact once, and only what is for the model.
+"""A reply's form for a language model: each fact once, and only what is meant for the model.
 
 A model gets the texts, the data that no block repeats, and a line for each block that is not text.
-It gets no `_meta`, and no block whose audience is only the user. Also what an MCP result repeats
-for hosts that show a model only one of its halves.
+It gets no `_meta`, and no block whose audience is only the user. This module also adds what an MCP
+result repeats for hosts that show the model only one of its halves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .mcp_blocks import read_block
 from .reply_text import DONE, data_text, is_same_json, json_or_none
 
 Part: TypeAlias = str | Block
-"""A text, or a block that stays a block."""
+"""A text, or a block that is passed on as a block."""
 
 SMALLEST_BUDGET = 400
 """A smaller budget would have no room for the notes and markers."""
@@ -41,7 +41,7 @@ _MAX_LINE = 200
 
 
 class ModelView(NamedTuple):
-    """The parts for a model, in the reply's order, and the markers around all of them."""
+    """The parts for a model, in the reply's order, and the markers around them."""
 
     parts: list[Part]
     opening: str = ""
@@ -57,7 +57,7 @@ class ModelView(NamedTuple):
 
     @property
     def sequence(self) -> list[Part]:
-        """The parts between the markers; neighbouring texts are one text."""
+        """The parts between the markers; neighbouring texts are joined."""
         if not self.opening:
             return _joined(self.parts)
         return _joined([self.opening.rstrip("\n"), *self.parts, self.closing.lstrip("\n")])
@@ -120,13 +120,13 @@ def _visible(reply: Reply[Any]) -> list[Block]:
         shown = [_compact(block) for block in shown]
     if not shown:
         return [Text(USER_ONLY if reply.content else DONE)]
-    # Some providers refuse a message without a visible character.
+    # Some providers reject a message without a visible character.
     is_blank = all(isinstance(block, Text) and not block.text.strip() for block in shown)
     return [Text(EMPTY)] if is_blank else shown
 
 
 def is_for_model(block: Block) -> bool:
-    """Return False if only the user should see the block."""
+    """Return whether the model may see the block; False if it is only for the user."""
     audience = block.annotations.audience if block.annotations is not None else None
     return audience is None or "assistant" in audience
 
@@ -151,11 +151,11 @@ def _with_error(reply: Reply[Any], shown: list[Block]) -> list[Block]:
 
 
 def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
-    """Put the data in place of the texts that repeat it, else after the texts."""
+    """Replace the texts that repeat the data with it, or put it after the texts."""
     text = reply.encoded.decode() if reply.encoded is not None else _json_text(reply.data)
     data = json_or_none(text)
     inner = _only_member(data)
-    # Such a text is itself the value, for example a file: its spaces count.
+    # Such a text is the value itself, for example a file, and its whitespace matters.
     if isinstance(inner, str) and any(_text_of(block) == inner for block in shown):
         return shown
     shown = [_compact(block) for block in shown]
@@ -176,7 +176,7 @@ def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
 
 
 def _only_member(data: Any) -> Any:
-    """Return an object's only member: many servers write `{"content": …}` as blocks or text."""
+    """Return an object's only value: many servers repeat `{"content": …}` as blocks or text."""
     return next(iter(data.values())) if isinstance(data, dict) and len(data) == 1 else data
 
 
@@ -205,7 +205,7 @@ def _without_media(text: str, reply: Reply[Any]) -> str:
 
 
 def _compact(block: Block) -> Block:
-    """Return a text that is indented JSON without the spaces between its values."""
+    """Remove the whitespace between values from a text that is indented JSON."""
     if not isinstance(block, Text) or "\n" not in block.text:
         return block
     if not block.text.lstrip().startswith(("{", "[")):
@@ -270,7 +270,7 @@ def describe(block: Block) -> str:
 
 
 def _line(text: str, address: str | None) -> str:
-    """Return one short line; an address in it is not cut, because only all of it can be used."""
+    """Return one short line; an address in it is not cut, because part of an address is useless."""
     text = " ".join(text.split())
     room = _MAX_LINE
     if address is not None and not address.startswith("data:"):
@@ -284,7 +284,7 @@ def _cut(parts: list[Part], room: int) -> list[Part]:
     total = sum(map(len, texts)) + max(len(texts) - 1, 0)
     if total <= room:
         return parts
-    # No number in the note is larger than the total.
+    # Room for the longest note: none of its numbers is larger than the total.
     left = room - len(_note(total, total, total, len(texts))) - 1
     shown: list[Part] = []
     for part in parts:
@@ -307,7 +307,7 @@ def _markers(parts: list[Part]) -> tuple[str, str]:
     """Return the markers before and after the parts.
 
     They contain a digest of the texts. Finding a text that contains its own digest would take
-    some 2^128 steps, and the same reply always gets the same markers.
+    about 2^128 steps, and the same reply always gets the same markers.
     """
     from hashlib import sha256
 
@@ -348,7 +348,7 @@ def add_for_hosts(
     data = (data_text(encoded, shape, contract), shape.wrap(encoded).decode())
     parts = []
     for block in filter(is_for_model, reply.content):
-        # A text that only repeats the data is left out.
+        # Leave out a text that only repeats the data.
         repeats_data = isinstance(block, Text) and (
             block.text in data or any(is_same_json(block.text, each) for each in data)
         )
@@ -361,7 +361,7 @@ def add_for_hosts(
 
 
 def lines_about(content: tuple[Block, ...]) -> str:
-    """Return a line for each link, sound and binary file; those that a text names are left out."""
+    """Return a line for each link, audio block and binary file that no text names."""
     others = [block for block in content if not isinstance(block, Text) and is_for_model(block)]
     if not others:
         return ""
@@ -370,7 +370,7 @@ def lines_about(content: tuple[Block, ...]) -> str:
 
 
 def _is_unnamed(block: Block, texts: str) -> bool:
-    """Return whether a host may show nothing about a block; all show images and embedded texts."""
+    """Return whether a host may show no trace of a block; all show images and embedded texts."""
     match block:
         case Image(url=str(uri)) | Audio(url=str(uri)) | Link(uri=uri):
             return uri not in texts

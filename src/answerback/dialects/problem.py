@@ -1,4 +1,4 @@
-"""The dialect problem: RFC 9457 problem details for errors; a success is written as in rest.
+"""The problem dialect: RFC 9457 problem details for errors; a success is written as in rest.
 
 It carries no more of a success than rest does, and does not carry an error's content, meta
 and timestamp.

@@ -1,6 +1,6 @@
 """Renders JSON data as text for people; knows nothing about tools, replies and wires.
 
-A value has a head, which stands beside its label, and a body, the lines below. Bodies are
+A value has a head, shown next to its label, and a body, the lines below. Bodies are
 generators, and every list, object and string is cut to a limit, so huge data costs little.
 """
 
@@ -26,7 +26,7 @@ INLINE_WIDTH = 80
 LINE_WIDTH = 500
 
 # The members that identify a record, best first: for the record that the whole text is
-# about, and for a record as a value beside a label.
+# about, and for a record that is the value of a label.
 SUBJECT_KEYS = ("name", "title", "id", "current")
 VALUE_KEYS = ("current", "name", "title", "id")
 
@@ -57,7 +57,7 @@ SINGULAR_RULES = (
 # The second alternative keeps an initialism and its plural s together: "user IDs", not
 # "user I Ds".
 CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
-# Control characters drive a terminal, bidi marks reorder a line, and surrogates cannot be
+# Control characters control a terminal, bidi marks reorder a line, and surrogates cannot be
 # encoded as UTF-8.
 UNSAFE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -68,7 +68,7 @@ _UNSAFE_IN_TEXT = re.compile(r"(?![\n\t])" + UNSAFE.pattern)
 def render(data: Any, *, is_part: bool = False) -> str:
     """Return JSON data as text for people; a string is its own text.
 
-    With *is_part*, the data is a part of what was found, so the text does not say "Found 5 users".
+    With *is_part*, the data is only part of what was found, so the text omits "Found 5 users".
     """
     if isinstance(data, str):
         return _UNSAFE_IN_TEXT.sub(_escape, data.replace("\r\n", "\n"))
@@ -78,12 +78,12 @@ def render(data: Any, *, is_part: bool = False) -> str:
 
 
 def render_line(text: str) -> str:
-    """Return a text of one line: line breaks are escaped too."""
+    """Return the text on one line: line breaks are escaped too."""
     return UNSAFE.sub(_escape, text)
 
 
 def escape_json(text: str) -> str:
-    """Return JSON of the same value, with characters that a terminal would obey escaped."""
+    """Return the JSON with the characters that a terminal would act on escaped."""
     return _UNSAFE_IN_TEXT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -117,7 +117,7 @@ def _lines(data: Any, verb: str) -> Iterator[str]:
 
 
 def _subject(key: str, value: Any, verb: str) -> Iterator[str]:
-    """Yield the lines for an object's only member, which the whole text is about."""
+    """Yield the lines for an object's only member, the subject of the whole text."""
     if _are_records(value) or (value == [] and _singular(_noun(key))):
         yield from _section(key, value, verb)
     elif isinstance(value, dict) and (name := _identifying_key(value, SUBJECT_KEYS)):
@@ -196,7 +196,7 @@ def _omitted(total: int, shown: int) -> Iterator[str]:
 
 
 def _joined_scalars(values: list[Any]) -> str:
-    """Return scalars on one line, or "" if they are too many or could be misread."""
+    """Return scalars on one line, or "" if there are too many or they could be misread."""
     if len(values) > INLINE_WIDTH or not all(map(_can_be_joined, values)):
         return ""
     text = ", ".join(map(_scalar, values))
@@ -306,7 +306,7 @@ def _scalar(value: Any) -> str:
         case float():
             if value.is_integer() and abs(value) < 1e15:
                 return str(int(value))
-            # 12 digits show 0.1 + 0.2 as 0.3; large numbers, often time stamps, need more digits.
+            # 12 digits show 0.1 + 0.2 as 0.3; large numbers, often timestamps, need more digits.
             return f"{value:.12g}" if abs(value) < 1e6 else f"{value:.15g}"
         case _:
             text = " ".join(str(value).split())

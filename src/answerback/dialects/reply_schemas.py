@@ -1,7 +1,7 @@
 """The JSON Schema of a reply in each dialect.
 
-The classes describe replies as they are sent. Their schemas are made from them; what types cannot
-express is added.
+The classes describe replies as they are sent. The schemas are generated from them; what
+types cannot express is added.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Failure(TypedDict):
     retryable: NotRequired[Retryable]
     hint: NotRequired[ErrorHint]
     kind: NotRequired[
-        Annotated[str, Meta(description="The code in the table of codes whose status the code has")]
+        Annotated[str, Meta(description="The known code whose status a custom code has")]
     ]
 
 
@@ -184,7 +184,7 @@ Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES = (Content, McpResult, McpError, Envelope, EnvelopeError, Failure, RestError, WireProblem)
-# Class names that are different in the published schemas.
+# Classes that have other names in the published schemas.
 _SCHEMA_NAMES = {
     "WireAnnotations": "Annotations",
     "WireText": "Text",
@@ -200,7 +200,7 @@ _SCHEMAS_OF_DIALECT: dict[Dialect, tuple[str, ...]] = {
     "problem": ("Problem",),
 }
 _REST_DATA: Schema = {
-    "description": "The tool's data, which its output schema describes; `error` alone is a failure",
+    "description": "The tool's data, as in its output schema; a failure has only an `error` member",
     "type": "object",
     "not": {"required": ["error"], "maxProperties": 1},
 }
@@ -212,15 +212,15 @@ _REST_DESCRIPTION = (
 _RETRY_AFTER: Schema = {
     "type": "number",
     "minimum": 0,
-    "description": "The seconds after which the same call may be made again",
+    "description": "How many seconds to wait before making the same call again",
 }
 _REFERENCE: Schema = {
     "type": "string",
-    "description": "The log of the server has the whole error under it",
+    "description": "The reference under which the server's log has the full error",
 }
 _PROBLEMS: Schema = {
     "type": "array",
-    "description": "One entry for each argument that is wrong",
+    "description": "One entry for each wrong argument",
     "items": {
         "type": "object",
         "properties": {"path": {"type": "string"}, "message": {"type": "string"}},
@@ -229,7 +229,7 @@ _PROBLEMS: Schema = {
 }
 _QUESTIONS: Schema = {
     "type": "array",
-    "description": "The requests of MCP that a client would be sent",
+    "description": "The MCP requests that a client would be sent",
     "items": {
         "type": "object",
         "properties": {"method": {"type": "string"}, "params": {"type": "object"}},
@@ -246,11 +246,11 @@ DETAILS: dict[str, Schema] = {
     "TOOL_EXECUTION_ERROR": {"reference": _REFERENCE},
     "INVALID_OUTPUT": {"reference": _REFERENCE},
 }
-"""An error's details members by its code. An author's own error may have others."""
+"""The members of an error's details, by its code. An author's own error may have others."""
 
 
 def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
-    """Return all wire types' schemas by name; *ref_template* is how one refers to another."""
+    """Return all wire types' schemas by name; *ref_template* is the form of references."""
     _, rendered = schemas(_TYPES, ref_template)
     refs = {
         ref_template.format(name=name): ref_template.format(name=published)
@@ -261,7 +261,7 @@ def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
         for name, schema in rendered.items()
     }
     # Types cannot express these: a success has no error, and a problem's type is a URI. Some
-    # OpenAPI client generators refuse the schema `false`, which means the same as this one.
+    # OpenAPI client generators reject the schema `false`, which means the same as this one.
     found["Envelope"]["properties"]["error"] = {"not": {}}
     found["Problem"]["properties"]["type"]["format"] = "uri-reference"
     for name in ("Failure", "Problem"):
@@ -281,7 +281,7 @@ def dialect_schema(dialect: Dialect) -> Schema:
     found = wire_schemas()
     names = _SCHEMAS_OF_DIALECT[dialect]
     options: list[Schema] = [{"$ref": f"#/$defs/{name}"} for name in names]
-    schema: Schema = {"$schema": _DRAFT, "title": f"A reply in the dialect {dialect}"}
+    schema: Schema = {"$schema": _DRAFT, "title": f"A reply in the {dialect} dialect"}
     if dialect == "rest":
         schema["description"] = _REST_DESCRIPTION
         options.append(_REST_DATA)
@@ -298,7 +298,7 @@ def dialect_schema(dialect: Dialect) -> Schema:
 
 
 def convention_schema() -> Schema:
-    """Return the envelope's schema word for word as its convention has it."""
+    """Return the envelope's schema, word for word from its convention."""
     schema: Schema = msgspec.json.decode(
         Path(__file__).with_name("envelope.convention.json").read_bytes()
     )

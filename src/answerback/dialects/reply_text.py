@@ -1,6 +1,6 @@
 """The text blocks that a contract adds to a reply, for its data or for its error.
 
-Also the texts that programs print for a value that they could not encode.
+It also recognises the texts that programs print for a value that they could not encode.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..errors import BUILT_IN, UNKNOWN_ERROR, ToolError
 from .common import encode, encoded_data
 
 BUFFER_START = '{"type":"Buffer","data":['
-"""How the JSON of a Buffer of Node.js begins."""
+"""How the JSON of a Node.js Buffer begins."""
 _MAX_LENGTH = 300
 _UNENCODED_VALUE = re.compile(
     r"\[object (?:Object|Promise|Blob|ArrayBuffer|Undefined)\]|undefined"
@@ -31,29 +31,29 @@ _UNENCODED_VALUE = re.compile(
 def is_unencoded(text: str) -> bool:
     """Return whether a program printed this text for a value that it could not encode.
 
-    Spaces and line breaks may surround it.
+    It may be surrounded by whitespace.
     """
     return len(text) < _MAX_LENGTH and bool(_UNENCODED_VALUE.fullmatch(text.strip(" \t\r\n")))
 
 
 DONE = "Operation completed successfully"
-"""The text of a reply with neither content nor data."""
+"""The text for a reply with neither content nor data."""
 PREFIX = "Error: "
 """Starts the error text of a contract with `error_text="prefixed"`."""
 HINT_LINE = "\nHint: "
 _AUTHORS_CODES = frozenset({UNKNOWN_ERROR, *(each.kind for each in ToolError.__subclasses__())})
-"""The table's codes that authors use; the others are for failures of the call itself."""
+"""The codes that authors use; the others in the table are for failures of the call itself."""
 
 
 def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tuple[Block, ...]:
     """Return the reply's blocks with the text that its contract adds; at least one block.
 
-    A text that is already there is not added again, so a reply that was read from a
-    dialect is written unchanged.
+    A text that is already present is not added again, so a reply that was read from a dialect is
+    written unchanged.
     """
     if reply.error is not None:
         text = error_text(reply.error, contract.error_text)
-        # The other styles' texts may be parsed by programs.
+        # Programs may parse the texts of the other styles.
         has_hint = contract.hint_in_text and contract.error_text in ("message", "prefixed")
         if has_hint and reply.error.hint:
             text += HINT_LINE + reply.error.hint
@@ -78,7 +78,7 @@ def _agreeing_text(
     """Return the data's JSON as a block if a text is JSON that contradicts the data."""
     if not any(text.lstrip().startswith("{") for text in texts):
         return ()
-    # The contract's own text for a string, say, may look like an object.
+    # The contract's own text may look like an object, for example if the data is a string.
     if data_text(encoded, shape, contract) in texts:
         return ()
     wrapped = shape.wrap(encoded)
@@ -93,7 +93,7 @@ def _agreeing_text(
 
 
 def json_or_none(text: str) -> Any:
-    """Return the value of JSON; None if the text is not JSON."""
+    """Decode JSON; return None if the text is not JSON."""
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError):
@@ -101,7 +101,7 @@ def json_or_none(text: str) -> Any:
 
 
 def is_same_json(one: str, other: str) -> bool:
-    """Return whether both texts are the same array or object, apart from spaces between values."""
+    """Return whether both texts are the same JSON array or object, apart from whitespace."""
     if not one.lstrip().startswith(("{", "[")) or not other.startswith(("{", "[")):
         return False
     try:
@@ -113,7 +113,7 @@ def is_same_json(one: str, other: str) -> bool:
 def data_text(encoded: bytes, shape: Shape, contract: Contract, *, is_part: bool = False) -> str:
     """Return the text for *encoded* data; a string is its own text where the contract allows.
 
-    *is_part* says that the data was cut, so that the text does not call it all that was found.
+    With *is_part*, the data was cut, and the text does not say that it is everything.
     """
     match contract.text:
         case "json_first":
@@ -148,9 +148,9 @@ def error_text(error: Error, style: ErrorStyle) -> str:
 
 
 def message_from_text(text: str, style: ErrorStyle) -> str:
-    """Return the error message in *text*, without what the style adds to it.
+    """Return the error message in *text*, without the additions of the style.
 
-    A text in the style "coded" is returned unchanged.
+    A text in the "coded" style is returned unchanged.
     """
     match style:
         case "prefixed":

@@ -1,6 +1,6 @@
-"""The dialect rest: a success is its data, an error is `{"error": "message"}`.
+"""The rest dialect: a success is its data, an error is `{"error": "message"}`.
 
-It does not carry content beside data, meta, the timestamp, or an error's details and
+It does not carry content alongside data, meta, the timestamp, or an error's details and
 retryable. A long hint is cut.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _encode = msgspec.json.Encoder().encode
 FORM = "X-Answerback-Form"
-"""The header of a body that is not data: `content` (blocks), `image` or `audio` (bytes)."""
+"""The header for a body that is not data: `content` (blocks), `image` or `audio` (bytes)."""
 OCTETS = "application/octet-stream"
 
 
@@ -102,7 +102,7 @@ def _media_kind(media: Image | Audio) -> str:
 def safe_mime(media: Image | Audio) -> str:
     """Return the media type if it is an image or audio type that is safe in a header.
 
-    Any other is replaced, so that a browser does not render the bytes as, say, HTML.
+    Any other type is replaced, so that a browser does not render the bytes as, say, HTML.
     """
     essence, *parameters = media.mime.split(";")
     kind, _, subtype = essence.partition("/")

@@ -31,7 +31,7 @@ from .verdicts import is_failure_text
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """A part of a reply that a host does not show, and its pointer in the MCP result."""
+    """A part of a reply that a host does not show, and a pointer to it in the MCP result."""
 
     part: str
     """"text", "data", "image", "audio", "link", "resource", or "flag" for `isError`."""
@@ -39,24 +39,24 @@ class Loss(msgspec.Struct, frozen=True):
 
 
 class SeenReply(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply as the model behind a host is shown it."""
+    """A reply as a host shows it to its model."""
 
     host: str
     """The modelled host."""
     half: Half
     """The half of the result that the host shows."""
     parts: tuple[Block, ...]
-    """Texts, images and audio, in the order in which the model gets them."""
+    """Texts, images and audio, in the order that the model gets them."""
     failed: bool
     """Whether the model is told that the call failed."""
     lost: tuple[Loss, ...]
     """The parts that the host does not show."""
     cut: str
-    """What is left of a reply that is too large for the host; empty if it is not."""
+    """What remains of a reply that is too large for the host; empty if it is not too large."""
 
     @property
     def text(self) -> str:
-        """The texts, one below the other."""
+        """The texts, joined with line breaks."""
         return "\n".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
@@ -66,7 +66,7 @@ class SeenReply(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        """About how many tokens the text has; images are not counted."""
+        """Roughly how many tokens the text has; images are not counted."""
         return -(-len(self.text) // CHARACTERS_PER_TOKEN)
 
     @property
@@ -76,7 +76,7 @@ class SeenReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reply_seen_by(reply: Reply[Any], host: str, max_chars: int | None = None) -> SeenReply:
-    """Return what *host* shows of a reply; one made by `read` is taken as it was received."""
+    """Return what *host* shows of a reply; one made by `read` is shown as it was received."""
     raw = reply.raw
     if isinstance(raw, dict) and "jsonrpc" in raw:
         raw = raw.get("result")
@@ -87,7 +87,7 @@ def reply_seen_by(reply: Reply[Any], host: str, max_chars: int | None = None) ->
 def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
     """Return what *host*, or a framework, shows of an MCP result; raise ValueError if unknown.
 
-    *max_chars* is the `anthropic/maxResultSizeChars` of the tool.
+    *max_chars* is the tool's `anthropic/maxResultSizeChars`.
     """
     model = HOSTS.get(host) or FRAMEWORKS.get(host)
     if model is None:
@@ -120,7 +120,7 @@ def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
 
 
 def lost_blocks_and_data(result: Json, host: str) -> list[Loss]:
-    """Return what *host* does not show of a result of any size, apart from the flag."""
+    """Return what *host* does not show of a result, whatever its size; the flag is left out."""
     return list(_losses(result, HOSTS[host].show(result).parts))
 
 
@@ -146,12 +146,12 @@ def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
     copies = [] if data is None else _copies_of(data, result)
     values = [decoded(block.get("text")) for at, block in content_blocks(result) if at in shown]
     text = "\n".join(each.text for each in parts)
-    # The data may repeat the bytes of an image that is shown.
+    # The data may repeat the bytes of a shown image.
     media = [str(each.media.get("data")) for each in parts if each.media is not None]
     says_data = (
         "/structuredContent" in shown
         or any(value in copies for value in values)
-        # A list may be shown as a text for each item.
+        # A list may be shown as one text per item.
         or values in copies
         or (data is not None and _says_values("\n".join([text, *media]), data))
     )
@@ -167,14 +167,14 @@ def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
 
 _WORD = re.compile(r"[A-Z]?[^\W_A-Z]+|[A-Z]+")
 _MAX_WORDS_IN = 100_000
-"""The words of longer texts, in characters, are not compared: that takes long."""
+"""Texts with more characters are not compared word by word: that would be slow."""
 _MAX_VALUES = 10_000
-"""Larger data, or data that contains itself, is not looked for in a text."""
+"""Larger data, or data that contains itself, is not searched for in a text."""
 _PARTS = {"text": "text", "image": "image", "audio": "audio", "resource_link": "link"}
 
 
 def _copies_of(data: Any, result: Json) -> list[Any]:
-    """Return the values that say the same as the data, also without the member that we added."""
+    """Return values that repeat the data, including one without the member that we added."""
     copies = [data]
     if (without := without_added(data, result.get("_meta"))) is not data:
         copies.append(without)
@@ -186,7 +186,7 @@ def _copies_of(data: Any, result: Json) -> list[Any]:
 
 
 def _says_values(shown: str, data: Any) -> bool:
-    """Return whether a text has all strings and numbers of the data, as text for people does."""
+    """Return whether a text contains all the data's strings and numbers, like text for people."""
     waiting = [data]
     for _ in range(_MAX_VALUES):
         if not waiting:
@@ -211,7 +211,7 @@ def _is_for_model(block: Json) -> bool:
 
 
 def _is_repeated(block: Json, shown: str, copies: list[Any]) -> bool:
-    """Return whether the text that is shown says what a block says, or names the block."""
+    """Return whether the shown text repeats a block, or names it."""
     match block.get("type"):
         case "text":
             text = block.get("text")
@@ -232,19 +232,19 @@ def _is_repeated(block: Json, shown: str, copies: list[Any]) -> bool:
 
 
 def _has_words(shown: str, text: Any) -> bool:
-    """Return whether all words of a text are shown, as those of a text made from the data are."""
+    """Return whether all words of a text are shown, as with a text made from the data."""
     if not isinstance(text, str) or len(text) + len(shown) > _MAX_WORDS_IN:
         return False
     return _words(text) <= _words(shown)
 
 
 def _words(text: str) -> set[str]:
-    """Return the words of a text or of JSON; a name such as `createdAt` has two."""
+    """Return the words in a text or JSON; a name such as `createdAt` has two."""
     return {word.casefold() for word in _WORD.findall(text)}
 
 
 def _contains(shown: str, text: Any) -> bool:
-    """Return whether a text is shown, as it is or in a string of JSON."""
+    """Return whether a text is shown, unchanged or inside a JSON string."""
     if not isinstance(text, str):
         return False
     return text.strip() in shown or json_text(text.strip())[1:-1] in shown

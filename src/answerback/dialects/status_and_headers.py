@@ -17,13 +17,13 @@ ERROR_CODE = "X-Error-Code"
 ERROR_HINT = "X-Error-Hint"
 """The header with an error's hint, for which the rest dialect's body has no member."""
 RETRY_AFTER = "Retry-After"
-"""The header with the seconds after which the caller should try again."""
+"""The header with the number of seconds to wait before trying again."""
 _MAX_HINT = 500
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 class HttpReply(msgspec.Struct, frozen=True):
-    """A reply written in some dialect, ready for an HTTP-like wire."""
+    """A reply written in a dialect, for an HTTP-like wire."""
 
     status: int
     body: bytes
@@ -32,7 +32,7 @@ class HttpReply(msgspec.Struct, frozen=True):
     """The headers besides `Content-Type`, which `media_type` holds."""
 
     def header(self, name: str) -> str | None:
-        """Return the value of a header; case does not matter."""
+        """Return the value of a header; its name is case-insensitive."""
         name = name.lower()
         return next((value for key, value in self.headers if key.lower() == name), None)
 
@@ -45,7 +45,7 @@ def json_reply(reply: Reply[Any], body: bytes, media_type: str = JSON) -> HttpRe
     details = reply.error.details
     seconds = details.get("retry_after") if isinstance(details, dict) else None
     if is_number(seconds) and 0 <= seconds < 1e9:
-        # The header has a whole number.
+        # The header takes a whole number.
         headers += ((RETRY_AFTER, str(ceil(seconds))),)
     return HttpReply(reply.error.row.status, body, media_type, headers)
 

@@ -39,7 +39,7 @@ _RPC_CODES = {
     -32802: "UNAVAILABLE",
 }
 _KINDS = {"INVALID_REQUEST": "INVALID_INPUT", "METHOD_NOT_FOUND": "NOT_FOUND"}
-# The forms of the official SDKs and FastMCP, which write them as an error or as a result's text.
+# Messages from the official SDKs and FastMCP, sent as an error or as a result's text.
 _ERROR = r"(?:MCP error -\d{1,9}: |Error: ){0,3}"
 _UNKNOWN_TOOL = re.compile(
     _ERROR + r"(?:unknown tool\b|no such tool\b|no tool (?:named|called)\b"
@@ -54,16 +54,16 @@ _WRONG_ARGUMENTS = re.compile(
     _ERROR + r"(?:Error (?:executing|calling) tool [^:\n]{1,200}: )?"
     r"(?:input validation error\b|\d{1,4} validation errors? for \S"
     r"|invalid (?:arguments|parameters|params)\b|missing required (?:argument|parameter)s?\b"
-    # Google's toolbox, and what zod's issues become in servers of the TypeScript SDK.
+    # Google's toolbox, and what servers with the TypeScript SDK make of zod's issues.
     r"|(?:the )?provided parameters were invalid\b|invalid input: \["
     r"|invalid [\w.\[\]]{1,100}: required\b)",
     re.IGNORECASE,
 )
 _VAGUE_CODES = {INVALID_ARGUMENTS, UNKNOWN_ERROR, "INVALID_REQUEST", "METHOD_NOT_FOUND"}
-"""The codes of JSON-RPC that servers use for an unknown tool, too."""
-# As the `standard` convention writes errors: `CODE: message (details)`.
+"""The JSON-RPC codes that servers also use for an unknown tool."""
+# The `standard` convention's form of errors: `CODE: message (details)`.
 _CODED = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*): (.*)", re.DOTALL)
-# As the TypeScript SDK writes its errors into a result's text.
+# The TypeScript SDK's form of errors in a result's text.
 _NUMBERED = re.compile(r"MCP error (-\d{1,9}): (.+)", re.DOTALL)
 _MESSAGES = (
     *("message", "msg", "errorMessage", "error_message", "error_description", "detail"),
@@ -91,7 +91,7 @@ def json_rpc_error(found: Any) -> Error:
     text = message if isinstance(message, str) and message else UNKNOWN_TEXT
     code = _RPC_CODES.get(number, UNKNOWN_ERROR) if isinstance(number, int) else UNKNOWN_ERROR
     if code in _VAGUE_CODES:
-        # Since 2026-07-28 only the URI shows that an error is about a resource.
+        # Since 2026-07-28, only the URI shows that an error is about a resource.
         is_uri = code == INVALID_ARGUMENTS and isinstance(data, dict) and data.keys() == {"uri"}
         is_missing = is_uri or _UNKNOWN_ENTRY.match(text[:_MAX_SEARCHED])
         code = "NOT_FOUND" if is_missing else _code_of_text(text) or code
@@ -114,14 +114,14 @@ def json_rpc_error(found: Any) -> Error:
 
 
 def unlisted_tool(error: Error) -> Error:
-    """Return the error of a tool that the server does not list, under the code for that."""
+    """Return an unlisted tool's error, with the code for an unknown tool if its own is vague."""
     if error.code not in _VAGUE_CODES:
         return error
     return msgspec.structs.replace(error, code=TOOL_NOT_FOUND, kind=None)
 
 
 def _code_of_text(text: str) -> str | None:
-    """Return the code for a message in a form of the SDKs, else None."""
+    """Return the code for a message in one of the SDKs' forms, else None."""
     text = text[:_MAX_SEARCHED]
     if _UNKNOWN_TOOL.match(text):
         return TOOL_NOT_FOUND
@@ -148,20 +148,20 @@ def pending_error(found: dict[str, Any]) -> Error | None:
         case "task":
             return task_error(details)
     details["resultType"] = result_type
-    message = f"the result has a type that is not known: {str(result_type)[:60]!r}"
+    message = f"the result has an unknown type: {str(result_type)[:60]!r}"
     return Error(UNKNOWN_RESULT_TYPE, message, details, kind="INVALID_RESPONSE_FORMAT")
 
 
 def task_error(task: dict[str, Any]) -> Error:
     """Return the error for a reply that only says that a task is still running."""
     name, status = str(task.get("taskId"))[:60], str(task.get("status"))[:60]
-    message = f"the server works on it in the task {name!r}, which is {status!r}"
+    message = f"the server is working on it in task {name!r}, which is {status!r}"
     return Error(TASK_CREATED, message, task, kind="CONFLICT")
 
 
 def object_error(found: Any) -> Error:
     """Return the error in an object such as `{"success": false, "error": …}`, in any variant."""
-    # A list has zod's issues with the arguments.
+    # A list holds zod's issues with the arguments.
     code_of_list = INVALID_ARGUMENTS if isinstance(found, list) else None
     if isinstance(found, list):
         found = {"errors": found}
@@ -194,7 +194,7 @@ def object_error(found: Any) -> Error:
 
 
 def error_in_text(text: str) -> Error | None:
-    """Return the error in a text such as `CODE: message (details)`; None if no code fits."""
+    """Return the error in a text such as `CODE: message (details)`; None if no code matches."""
     if (numbered := _NUMBERED.fullmatch(text)) is not None:
         return json_rpc_error({"code": int(numbered[1]), "message": numbered[2]})
     found = _CODED.fullmatch(text)
@@ -222,7 +222,7 @@ def _first_of(places: list[Any], name: str, kind: type) -> Any:
 
 
 def _item_text(item: Any) -> str | None:
-    """Return the message of one of several errors, with the place that it concerns."""
+    """Return the message of one of several errors, after the path that it concerns."""
     if not isinstance(item, dict):
         return str(item)[:_MAX_ITEM]
     text = _first_text([item], _MESSAGES)
@@ -239,14 +239,14 @@ def _status(places: list[Any]) -> int | None:
 
 
 def _details(places: list[Any]) -> Any:
-    """Return the details unchanged, or an object of the members that have no other place."""
+    """Return the details unchanged, or an object of the members that belong nowhere else."""
     for place in places:
         if place.get("details") is not None:
             return place["details"]
     merged: dict[str, Any] = {}
     for place in reversed(places):
         for name, each in place.items():
-            # A list of errors has no other place.
+            # A list of errors belongs nowhere else.
             is_list_of_errors = name in _ERRORS and isinstance(each, list) and bool(each)
             if name not in _NOT_DETAILS or is_list_of_errors:
                 merged[name] = each

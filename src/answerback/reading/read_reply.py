@@ -1,7 +1,7 @@
 """`read`: any server's reply becomes a `Reply`.
 
 The order is the `direct` convention's: a protocol error, `isError`,
-`structuredContent`, text, other blocks. `dialects.verdicts` finds out a reply's dialect.
+`structuredContent`, text, other blocks. `dialects.verdicts` recognises a reply's dialect.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ INVALID_FORMAT = "INVALID_RESPONSE_FORMAT"
 TOO_LARGE = "TOO_LARGE"
 _MAX_FINDINGS = 20
 _MAX_TEXT = 10_000
-"""An error object in a longer text is not found."""
+"""Longer texts are not searched for an error object."""
 _SPACE = 1000
-"""How many characters of white space may precede JSON in a text."""
+"""How many whitespace characters may precede JSON in a text."""
 _EVENT_STARTS = ("event:", "data:", "id:", "retry:", ":")
 # The rules about base64 and media types, whose fixes make a block readable.
 _FIXED_RULES = frozenset({"AB401", "AB402", "AB403"})
@@ -98,7 +98,7 @@ class Hints(msgspec.Struct, frozen=True):
     schema: dict[str, Any] | None = None
     """The tool's output schema."""
     is_wrapped: bool = False
-    """Whether the schema says that the data is an object's member `result`."""
+    """Whether the schema says that the data is in an object's `result` member."""
     limits: ReceivedLimits = DEFAULT_RECEIVED
 
     @classmethod
@@ -119,7 +119,7 @@ class Hints(msgspec.Struct, frozen=True):
 
     @property
     def is_data(self) -> bool:
-        """Whether a type or a schema says that this is data, and not another sort of result."""
+        """Whether a type or a schema says that this is data, and not another kind of result."""
         return self.has_type or self.schema is not None
 
     def says_failed(self, data: Any) -> bool:
@@ -179,14 +179,14 @@ def read(
 
 
 def typed_reader(into: Any) -> TypedReader:
-    """Return the reader that gives a reply's data a type; raise TypeError if it cannot."""
+    """Return a reader that converts a reply's data to a type; raise TypeError if there is none."""
     from .typed_data import TypedReader
 
     return TypedReader(into)
 
 
 def read_with(result: Any, hints: Hints) -> Reply[Any]:
-    """Read a reply from a server about which *hints* are known; never raise."""
+    """Read a server's reply with these *hints*; never raise."""
     if isinstance(result, Reply):
         return result
     if type(result) is dict and (plain := _read_plain(result, hints)) is not None:
@@ -211,7 +211,7 @@ def read_with(result: Any, hints: Hints) -> Reply[Any]:
 
 
 def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
-    """Read a successful MCP result with only plain texts and data; None if it is anything else.
+    """Read a successful MCP result with only plain texts and data; return None for any other.
 
     Nearly all results are like that, and this takes a fifth of the time.
     """
@@ -283,14 +283,14 @@ def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
 
 
 def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
-    """Return whether data is an error object; what the tool's output schema declares is not."""
+    """Return whether data is an error object, unless the tool's output schema declares it."""
     if not may_be_error_object(data) or not is_failure_json(data):
         return False
     return schema is None or not is_declared(data, schema)
 
 
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
-    """Read decoded JSON, or text that is not JSON; return also the findings that were mended."""
+    """Read decoded JSON, or text that is not JSON; also return what had to be repaired."""
     if isinstance(found, str):
         response = None
         if found.startswith(_EVENT_STARTS):
@@ -320,7 +320,7 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
     if (renamed := result_in_mcp_names(found)) is not found:
         reply, findings = _read_result(renamed, hints, place)
         if {"is_error", "structured_content"} <= found.keys():
-            # A dump by the SDK has both names.
+            # The SDK's dump has both names.
             return reply, findings
         misspelt = [each for each in check(found, "mcp") if each.rule == "AB118"]
         return reply, (*misspelt, *findings)
@@ -367,10 +367,10 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
         reply = mcp.read(found, contract=contract)
     if reply.error is not None:
         return _with_error_in_text(reply, found), findings
-    # Since 2026-07-28 the data may be null; before that, a null means that there is none.
+    # Since 2026-07-28, the data may be null; before that, null meant that there is no data.
     is_null = "resultType" in found and found.get("structuredContent", msgspec.UNSET) is None
     if reply.data is msgspec.UNSET and not is_null:
-        # A block of an unknown type was read as text, so the type that was sent counts.
+        # A block of an unknown type was read as text, so look at the type that was sent.
         match found.get("content"):
             case [{"type": "text"}]:
                 reply = _from_text(reply, hints)
@@ -387,7 +387,7 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
 
 
 def _with_error_in_text(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
-    """Return a failure with the code and details from its text, if nothing else has them."""
+    """Return a failure with the code and details from its text, unless it has them already."""
     error = reply.error
     if error is None or error.code != UNKNOWN_ERROR or error.kind is not None:
         return reply
@@ -444,7 +444,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
         return _with_text_data(reply, data, shape)
     match finished_dialect(found):
         case "envelope" if "data" in found:
-            # An envelope as text, which the `standard` convention calls wrong.
+            # An envelope as text, which the `standard` convention forbids.
             return _with_text_data(reply, found["data"])
         case "mcp":
             try:
@@ -476,7 +476,7 @@ def _is_like_json(text: str) -> bool:
 
 
 def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, Shape | None]:
-    """Return the data without `{"result": …}` if a marker or the schema says that it is wrapped."""
+    """Return the data without `{"result": …}` if a marker or the schema says it is wrapped."""
     if not isinstance(data, dict) or len(data) != 1 or "result" not in data:
         return data, None
     if hints.is_wrapped:
@@ -488,7 +488,7 @@ def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, Shape | None]:
 
 
 def hidden_failures(reply: Reply[Any]) -> tuple[Finding, ...]:
-    """Return what the rules AB201 and AB202 find: a success whose text or JSON says it failed."""
+    """Return the findings of AB201 and AB202: a success whose text or JSON says it failed."""
     content = [
         {"type": "text", "text": block.text[:_MAX_TEXT]} if isinstance(block, Text) else {}
         for block in reply.content
@@ -499,7 +499,7 @@ def hidden_failures(reply: Reply[Any]) -> tuple[Finding, ...]:
         found["structuredContent"] = {"result": reply.data} if wrapped else reply.data
     view = ReplyView(found, "mcp", NO_CONTEXT)
     rules = [error_hidden_in_text]
-    # An envelope says itself that it is a success; its data may be an error that was looked up.
+    # An envelope states its own success; its data may be an error that the caller asked about.
     if reply.data_from != "data":
         rules.append(failure_as_json_text)
     return tuple(rule.finding(fault) for rule in rules for fault in rule.check(view))
@@ -508,7 +508,7 @@ def hidden_failures(reply: Reply[Any]) -> tuple[Finding, ...]:
 def _mended(
     found: dict[str, Any], dialect: Literal["mcp", "envelope"]
 ) -> tuple[dict[str, Any], tuple[Any, ...]]:
-    """Return a readable reply, and the findings that make the original hard to read.
+    """Return a readable reply, and the findings about the original.
 
     An unreadable block becomes a text that says so. Raises MalformedReply if nothing can be
     read.
@@ -585,7 +585,7 @@ def _read_renamed(block: dict[str, Any]) -> Block:
 
 
 def _read_odd(block: dict[str, Any]) -> Block:
-    """Read block forms that some servers send and no specification has."""
+    """Read block forms that some servers send although no specification has them."""
     match block:
         case {"type": "text", "text": int() | float() as number}:
             return Text(str(number))
@@ -593,4 +593,4 @@ def _read_odd(block: dict[str, Any]) -> Block:
             return Link(uri, str(block.get("name", uri)))
         case {"type": "resource", "resource": {"uri": str(uri)} as resource}:
             return Link(uri, str(resource.get("name", uri)))
-    raise MalformedReply("no form of a block")
+    raise MalformedReply("not a known form of a block")

@@ -33,7 +33,7 @@ _SNAKE = {
 """The Python names in the SDK's models, and their MCP names."""
 
 _TOOL_ERRORS = ("ToolError", "ToolException", "ResourceError", "PromptError")
-"""FastMCP, SDK and LangChain exceptions whose text is what the server said."""
+"""FastMCP, SDK and LangChain exceptions whose text is the server's message."""
 
 
 class TooLarge(MalformedReply):
@@ -60,7 +60,7 @@ def source_of(result: Any, limits: ReceivedLimits) -> Any:
             _check_size(result.body, limits.bytes)
             return result
         case [list() as blocks, dict() | None as structured] if isinstance(result, tuple):
-            # The SDK's `call_tool` returned such pairs in some of its versions.
+            # Some versions of the SDK's `call_tool` return such pairs.
             content = [_plain(block) for block in blocks]
             more = {} if structured is None else {"structuredContent": structured}
             return {"content": content, **more}
@@ -97,7 +97,7 @@ def decode_text(text: str | bytes | bytearray | memoryview, limits: ReceivedLimi
 
 
 def load_json(text: str, max_values: int = DEFAULT_RECEIVED.values) -> Any:
-    """Decode JSON, even with NaN or half a character in it; raise NotJson or TooLarge."""
+    """Decode JSON, even with NaN or lone surrogates in it; raise NotJson or TooLarge."""
     try:
         encoded = text.encode()
         if has_more_marks(encoded, max_values):
@@ -132,14 +132,14 @@ def _from_object(result: Any, limits: ReceivedLimits) -> Any:
             return {"content": [{"type": "text", "text": str(result)}], "isError": True}
         if isinstance(result, MalformedReply):
             raise result
-        raise MalformedReply(f"no reply can be read from an exception of {type(result).__name__}")
+        raise MalformedReply(f"no reply can be read from the exception {type(result).__name__}")
     if hasattr(result, "status_code") and hasattr(result, "headers"):
         return source_of(_from_response(result), limits)
     if hasattr(result, "structured_content") and not hasattr(result, "model_dump"):
         return _from_parsed_result(result)
     plain = _plain(result)
     if plain is result:
-        raise MalformedReply(f"no reply can be read from an object of {type(result).__name__}")
+        raise MalformedReply(f"no reply can be read from a {type(result).__name__} object")
     return result_in_mcp_names(_with_plain_blocks(plain)) if isinstance(plain, dict) else plain
 
 
@@ -162,7 +162,7 @@ def _plain(value: Any) -> Any:
 
 
 def _from_parsed_result(result: Any) -> dict[str, Any]:
-    """Return the result that FastMCP's client has parsed; its `data` comes from the same JSON."""
+    """Return the result that FastMCP's client parsed; its `data` comes from the same JSON."""
     structured = result.structured_content
     meta = dict(getattr(result, "meta", None) or {})
     data = without_added(structured, meta)
@@ -202,7 +202,7 @@ def _with_plain_blocks(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def result_in_mcp_names(found: Any) -> Any:
-    """Return a result with the Python names of an SDK under MCP's names; others unchanged."""
+    """Rename an SDK result's Python members to MCP's names; return other values unchanged."""
     if not isinstance(found, dict) or {"is_error", "structured_content"}.isdisjoint(found):
         return found
     if "content" not in found and "structured_content" not in found:
@@ -217,7 +217,7 @@ def result_in_mcp_names(found: Any) -> Any:
 
 
 def in_mcp_names(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a result or a block under MCP's names, without the members that are None."""
+    """Return a result or a block with MCP's names, without the members that are None."""
     renamed = {_SNAKE.get(name, name): each for name, each in found.items() if each is not None}
     if isinstance(renamed.get("resource"), dict):
         renamed["resource"] = in_mcp_names(renamed["resource"])
@@ -240,12 +240,12 @@ def read_response(
     if essence == EVENT_STREAM and response.status < 400:
         found = response_in_events(response.body.decode("utf-8", "replace"), max_values)
         if found is None:
-            raise MalformedReply("the stream of events ended without a response")
+            raise MalformedReply("the event stream ended without a response")
         return read_json(found)
     if 300 <= response.status < 400:
         location = response.header("Location")
         where = "" if location is None else f"; it redirects to {location[:_MAX_LOCATION]!r}"
-        raise MalformedReply(f"the server answered {response.status} and no reply{where}")
+        raise MalformedReply(f"the server answered {response.status} without a reply{where}")
     found = _json_of(response, essence, max_values)
     if found is not msgspec.UNSET and response.header(rest.FORM) is None:
         is_reply = is_json_rpc(found) or received_dialect(found) in ("mcp", "envelope", "problem")

@@ -19,7 +19,7 @@ from ..types.json_text import ENCODER
 from ..types.problems import InvalidArguments, InvalidJson
 
 _NAME = "data"
-"""The paths in messages begin with this name."""
+"""Paths in messages start with this name."""
 
 
 def decoder_for(into: Any) -> Arguments:
@@ -29,21 +29,21 @@ def decoder_for(into: Any) -> Arguments:
     try:
         return _cached_decoder(into)
     except TypeError as exc:
-        # An annotation with an unhashable value in it cannot be looked up.
+        # An annotation that contains an unhashable value cannot be looked up.
         if "unhashable" not in str(exc):
             raise
         return _cached_decoder.__wrapped__(into)
 
 
 class TypedReader:
-    """Gives a reply's data a type; raises TypeError for a type without a JSON form."""
+    """Converts a reply's data to a type; raises TypeError for a type without a JSON form."""
 
     def __init__(self, into: Any) -> None:
         self._into = into
         self._decoder = decoder_for(into)
 
     def read(self, reply: Reply[Any]) -> Reply[Any]:
-        """Return the reply with typed data, or a failed reply that says what does not fit."""
+        """Return the reply with typed data, or a failed reply that says what does not match."""
         if reply.error is not None:
             return reply
         if self._into is str:
@@ -66,7 +66,7 @@ class TypedReader:
             return _failed(reply, Error(INVALID_OUTPUT, str(first), {"problems": problems}))
 
     async def read_async(self, reply: Reply[Any]) -> Reply[Any]:
-        """Return the same; large data is built on a thread, so that the event loop goes on."""
+        """Like `read`, but builds large data on a thread, so that the event loop is not blocked."""
         try:
             is_large = len(ENCODER.encode(reply.data)) > LARGE
         except (TypeError, ValueError, RecursionError):

@@ -34,7 +34,7 @@ Checks: TypeAlias = tuple[Callable[..., Faults], ...]
 
 
 class RulePlan(msgspec.Struct, frozen=True):
-    """The checks for one sort of reply, grouped by the part of the reply that they take."""
+    """The checks for one kind of reply, grouped by the part of the reply that they check."""
 
     reply: Checks
     text: Checks
@@ -49,7 +49,7 @@ class RulePlan(msgspec.Struct, frozen=True):
 
 @cache
 def plan_for(dialect: Dialect, failed: bool, has_version: bool, has_schema: bool) -> RulePlan:
-    """Return the checks for one sort of reply; computed once for each sort."""
+    """Return the checks for one kind of reply; computed once for each kind."""
     known = {None, *(("version",) if has_version else ()), *(("schema",) if has_schema else ())}
     whens = ("always", "failure" if failed else "success")
     rules = [
@@ -114,7 +114,7 @@ def unknown_rule_message(word: str) -> str:
 def select_rules(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
     """Return the ids of the rules in *select* (all, if it is empty) that are not in *ignore*.
 
-    Each word is an id, the beginning of ids, or a name; raises ValueError if no rule matches.
+    Each word is an id, a prefix of ids, or a name; raises ValueError if no rule matches.
     """
     picked = {each for word in select for each in _matching_ids(word)} if select else set(RULES)
     return frozenset(picked - {each for word in ignore for each in _matching_ids(word)})

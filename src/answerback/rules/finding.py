@@ -1,4 +1,4 @@
-"""The types of the rules: `Rule` and its parts, `Fault` and `Finding`."""
+"""The types that rules use: `Rule` and its parts, `Fault` and `Finding`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Part = Literal["document", "reply", "block", "text", "leak", "tool", "rpc"]
 
 `document`: the bytes or the decoded value, before it is known to be a JSON object. `reply`: the
 whole reply. `block`: each content block. `text`: each text block. `leak`: each string that holds a
-secret. `tool`: each tool of a `tools/list` result. `rpc`: a JSON-RPC error.
+secret. `tool`: each tool in a `tools/list` result. `rpc`: a JSON-RPC error.
 """
 
 
@@ -34,9 +34,9 @@ class Finding(msgspec.Struct, frozen=True):
     name: str
     """The rule's name."""
     severity: Severity
-    """How bad it is."""
+    """How severe it is."""
     pointer: str
-    """A JSON pointer into the reply; the empty pointer is the whole reply."""
+    """A JSON pointer into the reply; the empty pointer means the whole reply."""
     message: str
     """What is wrong."""
     hint: str = ""
@@ -44,7 +44,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Fault(NamedTuple):
-    """A violation as a check returns it; an empty hint stands for the rule's own hint."""
+    """A violation as a check returns it; an empty hint means the rule's own hint."""
 
     pointer: str
     message: str
@@ -75,7 +75,7 @@ class Example(msgspec.Struct, frozen=True):
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """The replies that a rule applies to.
 
-    `catalogue.plan_for` picks the rules of a reply by their scopes, so a check need not test them.
+    `catalogue.plan_for` picks the rules for a reply by their scopes, so a check need not test them.
     """
 
     dialects: tuple[Dialect, ...]
@@ -84,9 +84,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     needs: Literal["version", "schema"] | None = None
     """The rule applies only if this is known: MCP's version, or the tool's output schema."""
     types: tuple[str, ...] = ()
-    """The block types that the rule applies to; an empty tuple stands for all."""
+    """The block types that the rule applies to; an empty tuple means all."""
     plain_replies: Literal["any", "json", "none"] = "any"
-    """Which plain replies of an app can break the rule: any, only those with JSON as their text, or
+    """Which of an app's plain replies can break the rule: any, only those whose text is JSON, or
     none. `validation.findings_in` skips the rule for plain replies that cannot break it."""
 
 

@@ -1,6 +1,6 @@
 """`ReplyView`: a decoded reply, and the values that several rules derive from it.
 
-Also what the rules share: quotations for messages, JSON pointers, members that a schema declares,
+It also has what the rules share: quotations for messages, JSON pointers, declared members,
 and the sentence for a failure that a server sent as JSON.
 """
 
@@ -20,12 +20,12 @@ from ..dialects.common import without_added
 from ..dialects.verdicts import is_failure_json, json_in_text
 from ..errors import MissingExtraError
 
-# Only the beginning of a text is quoted; no secret that begins there is recognised by its end.
+# Only the beginning of a text is quoted, and secrets are recognised by their beginning.
 _MAX_MASKED = 4096
 
 
 def kind_name(value: Any) -> str:
-    """Return the kind of a JSON value, in words that fit into a message."""
+    """Return the kind of a JSON value, in words for a message."""
     match value:
         case None:
             return "null"
@@ -100,7 +100,7 @@ def walk_values(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
 
 
 def is_declared(data: Any, schema: dict[str, Any]) -> bool:
-    """Return whether data fits a schema that names the members that say that a call failed."""
+    """Return whether data matches a schema that declares the members saying that a call failed."""
     if not isinstance(data, dict):
         return False
     members: dict[str, Any] = data
@@ -122,7 +122,7 @@ def is_declared(data: Any, schema: dict[str, Any]) -> bool:
 
 
 def named_members(schema: Any, root: dict[str, Any]) -> set[str]:
-    """Return the members that a schema of *root* names, also by reference or in a union."""
+    """Return the members that a schema within *root* names, even by reference or in a union."""
     names: set[str] = set()
     seen: set[int] = set()
     waiting = [schema]
@@ -152,7 +152,7 @@ _DROPPED = ("success", "ok", "isError", "stack", "trace", "object")
 
 
 def failure_sentence(failure: Any) -> str:
-    """Return `CODE: message (details)` without the missing parts; empty without a message."""
+    """Return `CODE: message (details)` without missing parts; empty if there is no message."""
     if isinstance(failure, list):
         return _as_text(failure)
     if failure.keys() == {"result"} and isinstance(failure["result"], dict):
@@ -221,11 +221,11 @@ class CheckContext(msgspec.Struct, frozen=True):
     method: str | None = None
     """The method of the JSON-RPC request that the reply answers."""
     listed: bool = False
-    """Whether the tool's `tools/list` entry is known; then no *schema* means that it has none."""
+    """Whether the tool's `tools/list` entry is known; if so, no *schema* means it has none."""
     max_chars: int | None = None
     """The tool's `anthropic/maxResultSizeChars`, if it has one."""
     unsent: bool = False
-    """Whether the reply is a `Reply`: the tool that returns it decides about its form."""
+    """Whether the reply is a `Reply`: its form depends on the tool that returns it."""
 
 
 NO_CONTEXT = CheckContext()
@@ -295,7 +295,7 @@ class ReplyView:
 
     @property
     def texts_unlike_data(self) -> list[JsonText]:
-        """The text blocks that are JSON; none if there is no data, or if one of them equals it."""
+        """The text blocks that are JSON; empty if there is no data, or if one of them equals it."""
         if self._texts_unlike_data is None:
             self._texts_unlike_data = _texts_unlike(self.json_texts, self.data)
         return self._texts_unlike_data
@@ -313,12 +313,12 @@ class ReplyView:
 
     @property
     def may_have_nulls(self) -> bool:
-        """Whether the JSON may hold null, or NaN, which the encoder writes as null."""
+        """Whether the JSON may contain null, or NaN, which the encoder writes as null."""
         return "null" in self.json_text
 
     @property
     def is_stateless(self) -> bool:
-        """Whether the reply is of 2026-07-28 or later; without a version, its members tell."""
+        """Whether the reply's version is 2026-07-28 or later; if unknown, its members decide."""
         return "resultType" in self.json if self.version is None else self.version.stateless
 
     @property
@@ -370,7 +370,7 @@ def _texts_unlike(texts: list[JsonText], data: Any) -> list[JsonText]:
         return []
     result = data["result"] if len(data) == 1 and "result" in data else data
     for _, text, value in texts:
-        # A file's content is often JSON, and is itself a member of the data.
+        # A file's content is often JSON, and is one of the values in the data.
         if value in (data, result) or text in data.values():
             return []
     return texts

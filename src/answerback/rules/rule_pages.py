@@ -1,4 +1,4 @@
-"""Generates each rule's documentation, for `docs/reference/rules/` and for a terminal.
+"""Generates each rule's documentation, for `docs/reference/rules/` and for the terminal.
 
 `python -m answerback.rules.rule_pages FOLDER` writes all pages.
 """
@@ -21,7 +21,7 @@ _DIALECTS = {"mcp": "MCP", "envelope": "envelope", "rest": "REST", "problem": "p
 
 
 def page(rule: Rule) -> str:
-    """Return the Markdown page of one rule."""
+    """Return the Markdown page for one rule."""
     repaired = " Repaired by `answerback lint --fix`." if rule.fix else ""
     off = f"`answerback lint --ignore {rule.id}` switches it off."
     summary = [f"{rule.severity.capitalize()}. Applies to {_applies_to(rule)}.{repaired} {off}"]
@@ -29,16 +29,16 @@ def page(rule: Rule) -> str:
     lines += ["## Not like this", "", *_conditions(rule.bad), *_fenced(rule.bad), ""]
     lines += [f"> {message}" for message in _messages(rule)]
     lines += ["", rule.hint[:1].upper() + rule.hint[1:] + "." if rule.hint else "", ""]
-    lines += ["## But like this", "", *_conditions(rule.good), *_fenced(rule.good)]
+    lines += ["## Like this instead", "", *_conditions(rule.good), *_fenced(rule.good)]
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 
 def index() -> str:
     """Return the Markdown page that lists all rules."""
     lines = ["# Rules", "", "What a reply must be like. `answerback lint` checks recorded replies,"]
-    lines += ["`validate` one of your own; `answerback rule AB101` shows a page on a terminal."]
+    lines += ["and `validate` your own; `answerback rule AB101` shows a page in the terminal."]
     lines += ["`--ignore AB203` switches a rule off, and `--select AB1` checks only some; see"]
-    lines += ["[the options of lint](../../guides/lint.md#on-the-command-line).", ""]
+    lines += ["[lint's options](../../guides/lint.md#on-the-command-line).", ""]
     for beginning, family in FAMILIES.items():
         lines += [
             f"## {family.capitalize()}",
@@ -61,7 +61,7 @@ def terminal_page(rule: Rule) -> str:
     lines = [f"{rule.id} {rule.name} ({rule.severity}; {_applies_to(rule)})", "", rule.why, ""]
     lines += ["not like this:", *_indented(rule.bad)]
     lines += [f"  → {message}" for message in _messages(rule)]
-    lines += ["", "but like this:", *_indented(rule.good)]
+    lines += ["", "like this instead:", *_indented(rule.good)]
     lines += ["", f"hint: {rule.hint}"] if rule.hint else []
     lines += ["`answerback lint --fix` repairs it."] if rule.fix else []
     return "\n".join(lines)
@@ -102,7 +102,7 @@ def _applies_to(rule: Rule) -> str:
 def _conditions(example: Example) -> list[str]:
     has_no_schema = example.listed and example.schema is None
     conditions = [
-        f"asked with `{example.method}`" if example.method else "",
+        f"in reply to `{example.method}`" if example.method else "",
         f"in MCP {example.version}" if example.version else "",
         "from a tool whose output schema is below" if example.schema else "",
         "from a tool that declares no output schema" if has_no_schema else "",

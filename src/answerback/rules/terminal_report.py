@@ -1,4 +1,4 @@
-"""The report of `lint` in a terminal, and its progress bar. Only this module needs rich."""
+"""The terminal report of `lint`, and its progress bar. Only this module needs rich."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TerminalReport(Report):
         self._print(head)
         self._print(Text(f"  {_printable(finding.message)}"))
         if len(found.body) < _MAX_SHOWN:
-            # Print the line that the finding is about, with a mark under the value.
+            # Print the line that the finding is about, with a marker under the value.
             width = max(20, self._console.width - _MARGIN)
             span = locate(found.body, found.body_pointer)
             lines_before, text, column, length = excerpt(found.body, span, width)
@@ -66,7 +66,7 @@ def _printable(text: str) -> str:
 
 @contextmanager
 def progress_bar(console: Console, name: str, size: int | None) -> Iterator[Callable[[int], None]]:
-    """Show how far a long input was read; yields a function that takes the number of bytes read."""
+    """Show how much of a long input has been read; yields a function that takes a byte count."""
     # Only a long input needs the bar.
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -1,6 +1,6 @@
 """Checks a reply against the rules, and repairs it.
 
-A hot path: about 15 microseconds a reply. `findings_in` checks the replies of an app's own tools,
+A hot path: about 15 microseconds per reply. `findings_in` checks the replies of an app's own tools,
 and is faster still: nearly all of them are plain, and few rules can find anything in a plain reply.
 """
 
@@ -43,7 +43,7 @@ def validate(
 
     The reply is a `Reply`, a decoded JSON value, or JSON as bytes or text. Without a dialect,
     the reply's members show whether it is an envelope or an MCP result. *schema* is the tool's
-    output schema (checked with jsonschema-rs, of the extra `lint`), *version* that of MCP.
+    output schema (checked with jsonschema-rs, from the `lint` extra), *version* the MCP version.
     """
     if dialect is not None and dialect not in DIALECTS:
         there = ", ".join(DIALECTS)
@@ -78,7 +78,7 @@ def validate(
 def check(
     reply: Any, dialect: Dialect | None = None, context: CheckContext = NO_CONTEXT
 ) -> tuple[Finding, ...]:
-    """Return the findings in a decoded reply, given what else is known about its call."""
+    """Return the findings in a decoded reply, with what else is known about its call."""
     if not isinstance(reply, dict):
         if dialect != "rest":
             message = f"the reply is {kind_name(reply)}, not an object"
@@ -115,7 +115,7 @@ def check(
 
 
 def decode_json(source: bytes | str) -> Any:
-    """Decode JSON, also with NaN or Infinity in it, which rule AB304 reports.
+    """Decode JSON, even with NaN or Infinity in it, which rule AB304 reports.
 
     Raises ValueError if *source* is not JSON.
     """
@@ -202,7 +202,7 @@ def _apply_fix(reply: dict[str, Any], finding: Finding) -> None:
 
 # The starts of a text that the rules may read as JSON; the last is a Markdown code fence.
 _JSON_STARTS = ("{", "[", '"', "```")
-# The MCP form repeats the text in the data; twice this length is far from too many tokens (AB602).
+# The MCP form repeats the text in the data; even twice this length has few tokens (AB602).
 _MAX_LENGTH = 32 * 1024
 # An object without any of these members is neither an error object nor a tool result.
 _SUSPECT_MEMBERS = FAILURE_MEMBERS | RESULT_MEMBERS
@@ -213,7 +213,7 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 def _plain_checks(failed: bool, is_json: bool) -> tuple[Checks, Checks]:
-    """Return the checks that a plain reply can fail: of the whole reply, and of its text."""
+    """Return the checks that a plain reply can fail: those on the reply, and those on its text."""
     plan = plan_for("mcp", failed, has_version=False, has_schema=False)
     which = ("any", "json") if is_json else ("any",)
     on_reply, on_text = (
@@ -231,7 +231,7 @@ _PLAIN_CHECKS = {
 
 
 def findings_in(reply: Reply[Any]) -> tuple[Finding, ...]:
-    """Return the findings in a reply, which are the same in every dialect.
+    """Return the findings in a reply; they are the same in every dialect.
 
     Pointers lead into `{"content": …, "data": …, "error": …, "meta": …}`.
     """
@@ -240,7 +240,7 @@ def findings_in(reply: Reply[Any]) -> tuple[Finding, ...]:
     if reply.shape is not None:
         # The message and the lines repeat the blocks.
         reply = msgspec.structs.replace(reply, shape=reply.shape.without_additions())
-    # In the MCP form the text repeats the data; each finding is returned once.
+    # In the MCP form, the text repeats the data; each finding is returned once.
     findings = [
         msgspec.structs.replace(each, pointer=_reply_pointer(each.pointer, reply))
         for each in validate(reply, "mcp")
@@ -267,7 +267,7 @@ def _passes_quick_check(reply: Reply[Any]) -> bool:
         if len(text) > _MAX_LENGTH or may_hold_secrets(text):
             return False
         message, hint = reply.error.message, reply.error.hint
-        # The text of an MCP result has the hint too.
+        # The text of an MCP result also has the hint.
         return _passes(f"{message}{HINT_LINE}{hint}" if hint else message, text, failed=True)
     if reply.content:
         block = reply.content[0]
@@ -276,7 +276,7 @@ def _passes_quick_check(reply: Reply[Any]) -> bool:
         if block.annotations or block.meta:
             return False
         text = block.text
-        # JSON may encode one character as six.
+        # JSON may encode one character as six characters.
         is_short = len(text) <= _MAX_LENGTH // 2
         return is_short and not may_hold_secrets(text) and _passes(text, text)
     encoded = reply.encoded
@@ -290,7 +290,7 @@ def _passes_quick_check(reply: Reply[Any]) -> bool:
             text, text, data=_decode(encoded)
         )
     if text[0] == '"':
-        # Dates and other values that are not str are encoded as strings too.
+        # Dates and other values that are not a str are also encoded as strings.
         string = reply.data if type(reply.data) is str else _decode(encoded)
         return _passes(string, text, data={"result": string})
     # The text of a number or a list is {"result": …}, which no rule reports.
@@ -329,7 +329,7 @@ def _reply_pointer(pointer: str, reply: Reply[Any]) -> str:
         case "_meta", _:
             return "/".join(["/meta", *path])
         case "content", [index, *rest]:
-            # The dialect adds a text block if the content lacks the text; it has no place there.
+            # The dialect adds a text block if the content lacks the text; it has no index there.
             written = content_with_text(reply, shape_of(reply), STANDARD)
             added = len(written) > len(reply.content)
             is_first = added and written[1:] == reply.content

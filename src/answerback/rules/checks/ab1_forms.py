@@ -104,7 +104,7 @@ def _fill_content(reply: dict[str, Any], _: str) -> None:
     fix=_fill_content,
 )
 def missing_content(reply: ReplyView) -> Faults:
-    """Every client reads `content`; a reply without it is shown as nothing or refused."""
+    """Every client reads `content`; a reply without it appears empty or is rejected."""
     content = reply.json.get("content")
     if isinstance(content, list) or reply.json.get("resultType", "complete") != "complete":
         return ()
@@ -126,7 +126,7 @@ def _set_text_type(reply: dict[str, Any], pointer: str) -> None:
     fix=_set_text_type,
 )
 def missing_type(reply: ReplyView) -> Faults:
-    """The type says how an item is to be shown; without it a client drops the item."""
+    """The type says how to show an item; without it, a client drops the item."""
     return [
         Fault(f"/content/{index}", f"Content item {index} missing type field")
         for index, block in reply.blocks
@@ -137,12 +137,12 @@ def missing_type(reply: ReplyView) -> Faults:
 @rule(
     "AB111",
     scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
-    hint='an item is an object, such as {"type": "text", "text": "…"}',
+    hint='an item must be an object, such as {"type": "text", "text": "…"}',
     bad={"content": ["5 °C and cloudy in Oslo"]},
     good=MCP_TEXT,
 )
 def item_not_an_object(reply: ReplyView) -> Faults:
-    """Clients look for a type in each item, and refuse the whole reply for an item of bare text."""
+    """Clients look for a type in each item, and reject the whole reply over one bare string."""
     content = reply.json.get("content")
     if not isinstance(content, list) or len(content) == len(reply.blocks):
         return ()
@@ -161,7 +161,7 @@ def item_not_an_object(reply: ReplyView) -> Faults:
     good=MCP_IMAGE,
 )
 def bad_item(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """An item without the members of its type cannot be shown, and strict clients refuse it."""
+    """An item without the members of its type cannot be shown, and strict clients reject it."""
     members = _MEMBERS[reply.dialect].get(block["type"])
     if members is None:
         return ()
@@ -220,18 +220,18 @@ def _bad_resource(block: dict[str, Any], index: int) -> Faults:
     ),
 )
 def unknown_item_type(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """Clients know five types and refuse the whole reply when there is another."""
+    """Clients know five types, and reject the whole reply if it contains any other."""
     name = block["type"]
     if name in _MEMBERS["mcp"]:
         return ()
-    message = f"Content item {index} has the type {name!r}, which MCP does not know"
+    message = f"Content item {index} has the type {name!r}, which MCP does not have"
     return [Fault(f"/content/{index}/type", message, _HINTS.get(name, ""))]
 
 
 @rule(
     "AB114",
     scope=Scope(dialects=MCP, part="block", needs="version", types=("audio", "resource_link")),
-    hint="send text, or a resource, to a client of that version",
+    hint="send text, or a resource, to clients that use that version",
     bad=Example(
         blocks_result({"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}),
         version="2024-11-05",
@@ -242,12 +242,12 @@ def unknown_item_type(reply: ReplyView, block: dict[str, Any], index: int) -> Fa
     ),
 )
 def item_type_too_new(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """A client refuses a type that the version it asked for does not have."""
+    """A client rejects a type that the version it asked for does not have."""
     field = _VERSION_FIELD[block["type"]]
     if reply.version is None or getattr(reply.version, field):
         return ()
     since = next(name for name, version in VERSIONS.items() if getattr(version, field))
-    message = f"{block['type']} is not in {reply.version.name}; it came with {since}"
+    message = f"{block['type']} is not in {reply.version.name}; it was added in {since}"
     return [Fault(f"/content/{index}/type", message)]
 
 
@@ -271,12 +271,12 @@ def _with(envelope: dict[str, Any] = ENVELOPE_SUCCESS, **changes: Any) -> Exampl
     good=ENVELOPE_SUCCESS,
 )
 def missing_success(reply: ReplyView) -> Faults:
-    """A client looks at `success` first; without it, it has to guess whether the call worked."""
+    """Clients look at `success` first; without it, they have to guess whether the call worked."""
     members = reply.json
     if isinstance(members.get("success"), bool):
         return ()
     other = next((name for name in _OTHER_FLAGS if name in members), None)
-    hint = f"say it with success, not with {other}" if other and "success" not in members else ""
+    hint = f"use success, not {other}" if other and "success" not in members else ""
     return [Fault("/success" if "success" in members else "", "Missing success field", hint)]
 
 
@@ -289,7 +289,7 @@ def missing_success(reply: ReplyView) -> Faults:
     fix=lambda reply, _: reply.update(content=[text_for(reply)]),
 )
 def empty_content(reply: ReplyView) -> Faults:
-    """Content is what a person is shown; an empty list shows nothing."""
+    """Content is what people see; an empty list shows nothing."""
     return [Fault("/content", "Empty content array")] if reply.json.get("content") == [] else ()
 
 
@@ -301,7 +301,7 @@ def _set_timestamp(reply: dict[str, Any], _: str) -> None:
 @rule(
     "AB105",
     scope=Scope(dialects=ENVELOPE),
-    hint="write when the reply was made, such as 2026-01-31T12:00:00Z",
+    hint="give the time the reply was made, such as 2026-01-31T12:00:00Z",
     bad=Example(
         {name: each for name, each in ENVELOPE_SUCCESS.items() if name != "timestamp"}, "envelope"
     ),
@@ -309,7 +309,7 @@ def _set_timestamp(reply: dict[str, Any], _: str) -> None:
     fix=_set_timestamp,
 )
 def missing_timestamp(reply: ReplyView) -> Faults:
-    """Without a timestamp nobody can tell a fresh reply from a cached one, or order two replies."""
+    """Without a timestamp, fresh and cached replies look the same, and replies cannot be sorted."""
     return () if reply.json.get("timestamp") else [Fault("", "Missing timestamp")]
 
 
@@ -321,7 +321,7 @@ def missing_timestamp(reply: ReplyView) -> Faults:
     good=ENVELOPE_FAILURE,
 )
 def missing_error_object(reply: ReplyView) -> Faults:
-    """A program that has to handle the failure finds its code in `error` and nowhere else."""
+    """A program that has to handle the failure looks for its code only in `error`."""
     return () if reply.json.get("error") else [Fault("", "Error response missing error object")]
 
 
@@ -333,13 +333,13 @@ def _drop_null_error(reply: dict[str, Any], _: str) -> None:
 @rule(
     "AB107",
     scope=Scope(dialects=ENVELOPE),
-    hint="leave error out of a success, or say success: false",
+    hint="leave error out of a success, or set success: false",
     bad=_with(error={"code": "STALE", "message": "The cache is old"}),
     good=ENVELOPE_SUCCESS,
     fix=_drop_null_error,
 )
 def error_on_success(reply: ReplyView) -> Faults:
-    """A reply is a success or a failure; clients read a success with an `error` as either."""
+    """A reply is a success or a failure; clients may read a success with an `error` as either."""
     if reply.json.get("success") is True and "error" in reply.json:
         return [Fault("/error", "Success response has an error")]
     return ()
@@ -348,12 +348,12 @@ def error_on_success(reply: ReplyView) -> Faults:
 @rule(
     "AB108",
     scope=Scope(dialects=ENVELOPE),
-    hint="write it as RFC 3339 does, with a time zone: 2026-01-31T12:00:00Z",
+    hint="write it in RFC 3339 form, with a time zone: 2026-01-31T12:00:00Z",
     bad=_with(timestamp="31/01/2026 12:00"),
     good=ENVELOPE_SUCCESS,
 )
 def bad_timestamp(reply: ReplyView) -> Faults:
-    """Clients parse the timestamp, and misread another format or one without a time zone."""
+    """Clients parse the timestamp, and misread any other format, or a time without a zone."""
     stamp = reply.json.get("timestamp")
     if not stamp or isinstance(stamp, datetime):
         return ()
@@ -376,7 +376,7 @@ def _make_error_object(reply: dict[str, Any], _: str) -> None:
     fix=_make_error_object,
 )
 def bad_error_object(reply: ReplyView) -> Faults:
-    """Code handles an error by its `code` and shows its `message`; both have to be text."""
+    """Programs branch on an error's `code` and show its `message`; both have to be text."""
     error = reply.json.get("error")
     if not error or reply.json.get("success") is True:
         return ()
@@ -427,12 +427,12 @@ _PROBLEM_MEMBERS = {"type": str, "title": str, "status": int, "detail": str, "in
 @rule(
     "AB100",
     scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="document"),
-    hint="send JSON, and nothing before or after it",
+    hint="send JSON, with nothing before or after it",
     bad=Example(b"<html><h1>502 Bad Gateway</h1></html>"),
     good=Example(b'{"content":[{"type":"text","text":"5 \xc2\xb0C and cloudy in Oslo"}]}'),
 )
 def not_json(reply: ReplyView) -> Faults:
-    """A client parses the reply first, and shows nothing of a reply that is not JSON."""
+    """A client parses the reply first, and shows nothing at all if it is not JSON."""
     # `validate` applies this rule itself: there is no decoded reply to check.
     return ()
 
@@ -445,7 +445,7 @@ def not_json(reply: ReplyView) -> Faults:
     good=MCP_FAILURE,
 )
 def is_error_not_boolean(reply: ReplyView) -> Faults:
-    """A client takes any value other than true for a success, or refuses the reply."""
+    """A client treats any value other than true as a success, or rejects the reply."""
     flag = reply.json.get("isError")
     if flag is None or isinstance(flag, bool):
         return ()
@@ -455,7 +455,7 @@ def is_error_not_boolean(reply: ReplyView) -> Faults:
 @rule(
     "AB116",
     scope=Scope(dialects=MCP + ENVELOPE, part="document"),
-    hint='an MCP reply is {"content": […]}',
+    hint='an MCP reply must be {"content": […]}',
     bad=Example("5 °C and cloudy in Oslo", "mcp"),
     good=MCP_TEXT,
 )
@@ -474,7 +474,7 @@ def not_an_object(reply: ReplyView) -> Faults:
     fix=lambda reply, _: reply.update(resultType="complete"),
 )
 def missing_result_type(reply: ReplyView) -> Faults:
-    """From 2026-07-28 on a result may ask for input; clients refuse one without `resultType`."""
+    """Since 2026-07-28, a result may ask for input; clients reject one without `resultType`."""
     version = reply.version
     if version is None or not version.stateless or "resultType" in reply.json:
         return ()
@@ -519,7 +519,7 @@ def _misspelt(holder: dict[str, Any], pointer: str) -> list[Fault]:
     good=Example({"error": "no such city"}, "rest"),
 )
 def rest_error_not_text(reply: ReplyView) -> Faults:
-    """Callers show the `error` of a REST reply as it is; an object is shown as nonsense."""
+    """Callers show the `error` of a REST reply as it is; an object shows up as gibberish."""
     if not reply.failed or isinstance(reply.json["error"], str):
         return ()
     return [Fault("/error", f"error is {kind_name(reply.json['error'])}, not text")]
@@ -536,14 +536,14 @@ def rest_error_not_text(reply: ReplyView) -> Faults:
     ),
 )
 def bad_problem(reply: ReplyView) -> Faults:
-    """A client reads the members of RFC 9457, and ignores one of the wrong type."""
+    """A client reads the RFC 9457 members, and ignores any of the wrong type."""
     members = reply.json
     if members.keys().isdisjoint(_PROBLEM_MEMBERS):
         return [Fault("", "the problem has none of type, title, status and detail")]
     return [
         Fault(f"/{name}", f"the problem's {name} is {kind_name(members[name])}")
         for name, wanted in _PROBLEM_MEMBERS.items()
-        # In Python a bool is an int; in JSON true is not a number.
+        # In Python, a bool is an int; in JSON, true is not a number.
         if name in members
         and (not isinstance(members[name], wanted) or isinstance(members[name], bool))
     ]
@@ -557,7 +557,7 @@ def bad_problem(reply: ReplyView) -> Faults:
     good=Example({"error": {"code": -32602, "message": "Unknown tool: ad"}}, method="tools/call"),
 )
 def bad_rpc_error(reply: ReplyView) -> Faults:
-    """Clients decide by the code what to do; without a code they fail to read the error."""
+    """Clients use the code to decide what to do; without one, they cannot read the error."""
     error = reply.json.get("error")
     if not isinstance(error, dict):
         return [Fault("/error", f"error is {kind_name(error)}, not an object")]
@@ -577,7 +577,7 @@ def bad_rpc_error(reply: ReplyView) -> Faults:
     good={**MCP_DATA, "_meta": {"cached": True}},
 )
 def bad_meta(reply: ReplyView) -> Faults:
-    """Clients read `_meta` as an object, and refuse the reply if it is anything else."""
+    """Clients read `_meta` as an object, and reject the reply if it is anything else."""
     meta = reply.json.get("_meta")
     if meta is None or isinstance(meta, dict):
         return ()

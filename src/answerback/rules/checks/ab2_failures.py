@@ -59,7 +59,7 @@ _ENVELOPE_HINT = "set success: false, and add error with a code and a message"
     good=text_result("Your token was refused (401). Log in again.", isError=True),
 )
 def error_hidden_in_text(reply: ReplyView) -> Faults:
-    """A failure that is not flagged counts as a success: hosts do not retry and models go on."""
+    """An unflagged failure counts as a success: hosts do not retry, and models carry on."""
     if len(reply.blocks) != 1 or not reply.texts:
         return ()
     index, text = reply.texts[0]
@@ -82,7 +82,7 @@ def _shows_success(data: Any, text: str) -> bool:
 
 
 def _flag_failure(reply: dict[str, Any], _: str) -> None:
-    """Set `isError`, and replace an error object in the text by a sentence."""
+    """Set `isError`, and replace an error object in the text with a sentence."""
     reply["isError"] = True
     content = reply.get("content")
     for block in content if isinstance(content, list) else ():
@@ -90,7 +90,7 @@ def _flag_failure(reply: dict[str, Any], _: str) -> None:
         value = json_in_text(strip_code_fence(text)) if isinstance(text, str) else None
         if is_failure_json(value) or _has_error_object(value):
             block["text"] = failure_sentence(value) or text
-            # Clients refuse an error whose data does not match the output schema.
+            # Clients reject an error whose data does not match the output schema.
             if reply.get("structuredContent") == value and block["text"] != text:
                 del reply["structuredContent"]
 
@@ -98,17 +98,17 @@ def _flag_failure(reply: dict[str, Any], _: str) -> None:
 @rule(
     "AB202",
     scope=Scope(dialects=MCP, when="success", plain_replies="json"),
-    hint="set isError: true and say the message as text; never encode errors in JSON strings",
+    hint="set isError: true and send the message as text; never encode errors in JSON strings",
     bad=text_result('{"success":false,"error":{"code":"NOT_FOUND","message":"no such city"}}'),
     good=text_result("no such city: Olso. Did you mean Oslo?", isError=True),
     fix=_flag_failure,
 )
 def failure_as_json_text(reply: ReplyView) -> Faults:
-    """A host looks only at `isError`, and takes `{"success": false}` in a text for a success."""
+    """A host looks only at `isError`, and treats `{"success": false}` in a text as a success."""
     for pointer, value in _stated_failures(reply):
         if not _is_declared(reply, value):
-            what = "the data say" if pointer == _DATA else "the JSON says"
-            return [Fault(pointer, f"{what} that the call failed, isError does not")]
+            what = "the data says" if pointer == _DATA else "the JSON says"
+            return [Fault(pointer, f"{what} that the call failed, but isError does not")]
     return ()
 
 
@@ -128,7 +128,7 @@ def _stated_failures(reply: ReplyView) -> Iterator[tuple[str, Any]]:
 def _is_declared(reply: ReplyView, value: Any) -> bool:
     """Return whether the value is the data, which the tool's output schema describes."""
     schema = reply.context.schema
-    # Before 2025-06-18 the text is the only place for the data.
+    # Before 2025-06-18, the text was the only place for the data.
     data = value if reply.data is UNSET else reply.data
     if schema is None or not isinstance(data, dict) or value not in (data, data.get("result")):
         return False
@@ -153,7 +153,7 @@ def empty_error_message(reply: ReplyView) -> Faults:
         return ()
     if any(block.get("type") != "text" for _, block in reply.blocks):
         return ()
-    # In the other dialects the rules about shape (AB1xx) report a missing message.
+    # In the other dialects, the rules about form (AB1xx) report a missing message.
     if reply.dialect != "mcp" and not texts:
         return ()
     return [Fault(texts[0][0] if texts else "", "the failure says nothing")]
@@ -169,7 +169,7 @@ def empty_error_message(reply: ReplyView) -> Faults:
     good=MCP_FAILURE,
 )
 def vague_error_message(reply: ReplyView) -> Faults:
-    """From `Error occurred` neither a person nor a model can tell what to change."""
+    """`Error occurred` tells neither a person nor a model what to change."""
     texts = [each for each in reply.error_texts() if each[1].strip()]
     if not texts or not all(len(text) < 80 and _VAGUE.fullmatch(text.strip()) for _, text in texts):
         return ()
@@ -193,7 +193,7 @@ def success_flagged_as_error(reply: ReplyView) -> Faults:
     objects = [value for _, _, value in reply.json_texts if isinstance(value, dict)]
     is_success = any(each.get("success") is True and not each.get("error") for each in objects)
     if is_success or (len(text) < 40 and _SUCCESS.fullmatch(text)):
-        return [Fault("/isError", f"isError is true, and the text is {quoted(text)}")]
+        return [Fault("/isError", f"isError is true, but the text is {quoted(text)}")]
     return ()
 
 
@@ -201,7 +201,7 @@ def success_flagged_as_error(reply: ReplyView) -> Faults:
     "AB206",
     scope=Scope(dialects=MCP, part="rpc"),
     severity="warning",
-    hint="answer a tool that fails with a result that has isError: true",
+    hint="if a tool fails, answer with a result that has isError: true",
     bad=Example(
         {"error": {"code": -32603, "message": "Weather service timed out"}},
         method="tools/call",
@@ -216,14 +216,14 @@ def tool_failure_as_protocol_error(reply: ReplyView) -> Faults:
     code = error.get("code") if isinstance(error, dict) else None
     if reply.context.method != "tools/call" or code not in (-32603, -32000):
         return ()
-    return [Fault("/error/code", f"a tool's failure is sent as the protocol error {code}")]
+    return [Fault("/error/code", f"a tool's failure was sent as protocol error {code}")]
 
 
 @rule(
     "AB207",
     scope=Scope(dialects=MCP, when="failure", plain_replies="json"),
     severity="note",
-    hint="say the message alone; codes and details can go in _meta",
+    hint="send only the message; codes and details can go in _meta",
     bad=text_result(
         '{"success":false,"error":{"code":"NOT_FOUND","message":"no such city"}}',
         isError=True,
@@ -256,7 +256,7 @@ def _has_error_object(value: Any) -> bool:
     good=ENVELOPE_FAILURE,
 )
 def error_not_shown(reply: ReplyView) -> Faults:
-    """A person reads the content and a program reads the error; both must say the same."""
+    """A person reads the content and a program reads the error; both must say the same thing."""
     error = reply.json.get("error")
     message = error.get("message") if isinstance(error, dict) else error
     if not isinstance(message, str) or not message.strip() or not reply.texts:

@@ -1,4 +1,4 @@
-"""AB3xx: text and data say the same, and both are valid JSON."""
+"""AB3xx: text and data agree, and both are valid JSON."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _MAX_LITERAL = 100_000
     good=MCP_DATA,
 )
 def text_contradicts_data(reply: ReplyView) -> Faults:
-    """Some hosts show the model the text, others the data; both must say the same."""
+    """Some hosts show the model the text, others the data; both must say the same thing."""
     if not reply.texts_unlike_data:
         return ()
     return [
@@ -79,7 +79,7 @@ def text_contradicts_data(reply: ReplyView) -> Faults:
     good=MCP_DATA,
 )
 def text_and_data_differ(reply: ReplyView) -> Faults:
-    """A member that only the text or only the data has is lost on hosts that show the other."""
+    """A member found only in the text or only in the data is lost in hosts that show the other."""
     faults = []
     for index, _, value in reply.texts_unlike_data:
         if isinstance(value, dict) and not _contradictions(value, reply.data):
@@ -119,14 +119,14 @@ def nothing_in_content(reply: ReplyView) -> Faults:
 @rule(
     "AB304",
     scope=Scope(dialects=MCP + ENVELOPE + REST, plain_replies="none"),
-    hint="JSON has no such number; say null, or leave the member out",
+    hint="JSON has no such number; use null, or leave the member out",
     bad=Example(
         b'{"content":[{"type":"text","text":"no mean"}],"structuredContent":{"mean":NaN}}', "mcp"
     ),
     good=text_result('{"mean":null}', structuredContent={"mean": None}),
 )
 def not_a_number(reply: ReplyView) -> Faults:
-    """`NaN` and `Infinity` are not JSON: a client's parser refuses a reply with them."""
+    """`NaN` and `Infinity` are not JSON: a client's parser rejects a reply with them."""
     if reply.data is _UNSET or not reply.may_have_nulls:
         return ()
     return [
@@ -140,12 +140,12 @@ def not_a_number(reply: ReplyView) -> Faults:
     "AB312",
     scope=Scope(dialects=MCP + ENVELOPE, plain_replies="json"),
     severity="warning",
-    hint="say null, or leave the member out",
+    hint="use null, or leave the member out",
     bad=text_result('{"mean": NaN}'),
     good=text_result('{"mean": null}'),
 )
 def not_a_number_in_text(reply: ReplyView) -> Faults:
-    """A program that reads the text as JSON refuses it, because JSON has no such number."""
+    """A program that reads the text as JSON rejects it, because JSON has no such number."""
     if len(reply.json_texts) == len(reply.texts) or (
         "NaN" not in reply.json_text and "Infinity" not in reply.json_text
     ):
@@ -181,7 +181,7 @@ def _drop_member(reply: dict[str, Any], pointer: str) -> None:
     fix=_drop_member,
 )
 def explicit_null(reply: ReplyView) -> Faults:
-    """An optional member may be left out, not be null: strict clients refuse the reply."""
+    """An optional member may be left out, but not null: strict clients reject the reply."""
     if not reply.may_have_nulls and not reply.media:
         return ()
     names = [name for name in _OPTIONAL_MEMBERS[reply.dialect] if name in reply.json]
@@ -214,13 +214,13 @@ def _null_faults(members: dict[str, Any], at: str, but: tuple[str, ...] = ()) ->
     good=text_result('[{"id":1},{"id":2}]', structuredContent={"result": [{"id": 1}, {"id": 2}]}),
 )
 def one_block_per_item(reply: ReplyView) -> Faults:
-    """A list in several blocks reads as several answers, a list of one as no list, and an empty
-    list as nothing."""
+    """A list in several blocks reads as several answers, a list of one item does not look like a
+    list, and an empty list disappears."""
     values = [value for _, _, value in reply.json_texts]
     if len(values) < 2 or len(values) != len(reply.blocks):
         return ()
     if values == _only_member(reply.data) or (reply.data is _UNSET and _is_table(values)):
-        return [Fault("/content", f"a list of {len(values)} in {len(values)} blocks")]
+        return [Fault("/content", f"a list of {len(values)} items in {len(values)} blocks")]
     return ()
 
 
@@ -249,11 +249,11 @@ def reply_in_a_text(reply: ReplyView) -> Faults:
             continue
         if not all(isinstance(block, dict) and block.get("type") for block in blocks):
             continue
-        # Before 2025-06-18 the text is the only place for the data.
+        # Before 2025-06-18, the text was the only place for the data.
         is_data = reply.data is _UNSET or value == reply.data
         if is_data and schema is not None and "content" in named_members(schema, schema):
             continue
-        return [Fault(f"/content/{index}/text", "the text is a whole tool result in JSON")]
+        return [Fault(f"/content/{index}/text", "the text is a complete tool result in JSON")]
     return ()
 
 
@@ -266,7 +266,7 @@ def reply_in_a_text(reply: ReplyView) -> Faults:
     good=text_result('{"temperature":22.5}'),
 )
 def json_encoded_twice(reply: ReplyView) -> Faults:
-    """A text that was encoded twice has to be decoded twice, and no client does that."""
+    """Text that was encoded twice has to be decoded twice, and no client does that."""
     for index, text in reply.texts:
         if not text.startswith(('"{', '"[')) or not text.rstrip().endswith('"'):
             continue
@@ -288,7 +288,7 @@ def _rewrite_as_json(reply: dict[str, Any], pointer: str) -> None:
     "AB309",
     scope=Scope(dialects=MCP + ENVELOPE, part="text"),
     severity="warning",
-    hint="write it with json.dumps, not with str",
+    hint="write it with json.dumps, not str",
     bad=text_result("{'temperature': 22.5, 'windy': None}"),
     good=text_result('{"temperature":22.5,"windy":null}'),
     fix=_rewrite_as_json,
@@ -297,7 +297,7 @@ def python_in_text(reply: ReplyView, text: str, index: int) -> Faults:
     """The `str` of a Python value is not JSON, and no client can parse it."""
     if not text.startswith(("{'", "['", "[{'")) or _python_literal(text) is None:
         return ()
-    return [Fault(f"/content/{index}/text", "the text is a value as Python writes it, not JSON")]
+    return [Fault(f"/content/{index}/text", "the text is the repr of a Python value, not JSON")]
 
 
 def _python_literal(text: str) -> Any:
@@ -320,7 +320,7 @@ def _python_literal(text: str) -> Any:
     good=Example(text_result("[1,2]", structuredContent={"result": [1, 2]}), version="2025-11-25"),
 )
 def data_not_object_in_version(reply: ReplyView) -> Faults:
-    """Before 2026-07-28 structuredContent is an object; clients refuse lists and single values."""
+    """Before 2026-07-28, structuredContent is an object; clients reject lists and single values."""
     data = reply.data
     if data is _UNSET or data is None or isinstance(data, dict):
         return ()
@@ -332,16 +332,16 @@ def data_not_object_in_version(reply: ReplyView) -> Faults:
 @rule(
     "AB311",
     scope=Scope(dialects=MCP, needs="version"),
-    hint="send the JSON as text only to a client of that version",
+    hint="send the JSON only as text to clients that use that version",
     bad=Example(MCP_DATA, version="2025-03-26"),
     good=Example(MCP_DATA, version="2025-06-18"),
 )
 def data_too_new(reply: ReplyView) -> Faults:
-    """A client of a version without structuredContent fails the call, or ignores the data."""
+    """A client whose version has no structuredContent fails the call, or ignores the data."""
     version = reply.version
     if version is None or version.structured or reply.data is _UNSET:
         return ()
-    message = f"structuredContent is not in {version.name}; it came with 2025-06-18"
+    message = f"structuredContent is not in {version.name}; it was added in 2025-06-18"
     return [Fault("/structuredContent", message)]
 
 
@@ -349,8 +349,8 @@ def data_too_new(reply: ReplyView) -> Faults:
     "AB313",
     scope=Scope(dialects=MCP, when="success", plain_replies="none"),
     severity="warning",
-    hint="let each half say all: the text also in a member of the data, such as message, images "
-    "by name or link, and the data also as JSON in a text",
+    hint="make each half complete: repeat the text in a member of the data, such as message, with "
+    "images by name or link, and repeat the data as JSON in a text",
     bad=text_result("Found 1 account: savings", structuredContent={"total": 12.5}),
     good=blocks_result(
         {"type": "text", "text": "Found 1 account: savings"},
@@ -360,18 +360,18 @@ def data_too_new(reply: ReplyView) -> Faults:
     ),
 )
 def lost_in_hosts(reply: ReplyView) -> Faults:
-    """Some hosts show a model only the data and others only the content, so what one half lacks is
-    lost there."""
+    """Some hosts show the model only the data, others only the content, so anything missing from
+    that half is lost."""
     if reply.context.unsent or not isinstance(reply.data, dict) or not reply.blocks:
         return ()
-    # The one text is the data, or AB301 and AB302 say how it differs.
+    # The only text is the data, or AB301 and AB302 report how it differs.
     has_one_text = len(reply.blocks) == 1 and bool(reply.texts)
     if has_one_text and (reply.json_texts or reply.texts[0][1] == _only_member(reply.data)):
         return ()
-    # Hosts that show the same half lose the same. That a host shows no audio, say, is not the
-    # reply's fault.
+    # Hosts that show the same half lose the same parts. It is not the reply's fault if a host
+    # shows no audio, for example.
     lost = [each for each in lost_blocks_and_data(reply.json, _DATA_ONLY[0]) if each.part != "data"]
-    # In most replies a text is the data's JSON.
+    # In most replies, a text is the data's JSON.
     copies = (reply.data, _only_member(reply.data))
     has_data_as_text = any(value in copies for _, _, value in reply.json_texts)
     unseen = [] if has_data_as_text else lost_blocks_and_data(reply.json, _CONTENT_ONLY[0])
@@ -402,7 +402,7 @@ _WEATHER_TOOL: dict[str, Any] = {
     good=Example(MCP_DATA, schema=WEATHER_SCHEMA),
 )
 def output_schema_violated(reply: ReplyView) -> Faults:
-    """Clients check data against the schema and throw the whole reply away if it does not fit."""
+    """Clients check data against the schema, and discard the whole reply if it does not match."""
     return _schema_faults(reply)
 
 
@@ -433,7 +433,7 @@ def data_missing(reply: ReplyView) -> Faults:
         return ()
     if reply.version is not None and not reply.version.structured:
         return ()
-    return [Fault("", "the tool has an output schema, and the reply no structuredContent")]
+    return [Fault("", "the tool has an output schema, but the reply has no structuredContent")]
 
 
 @rule(
@@ -447,7 +447,7 @@ def data_missing(reply: ReplyView) -> Faults:
     good=Example(MCP_FAILURE, schema=WEATHER_SCHEMA),
 )
 def error_breaks_schema(reply: ReplyView) -> Faults:
-    """Clients check the data of errors too, and then report the schema and not the error."""
+    """Clients also check the data of errors, and then report the schema instead of the error."""
     return _schema_faults(reply)[:1]
 
 
@@ -460,12 +460,12 @@ def error_breaks_schema(reply: ReplyView) -> Faults:
     good=Example(MCP_DATA, listed=True, schema=WEATHER_SCHEMA),
 )
 def output_schema_missing(reply: ReplyView) -> Faults:
-    """Without a schema no client can check the data, or offer its members by name."""
+    """Without a schema, no client can check the data, or offer its members by name."""
     if not reply.context.listed or reply.context.schema is not None:
         return ()
     if not isinstance(reply.data, dict):
         return ()
-    return [Fault("/structuredContent", "the tool sends data and declares no output schema")]
+    return [Fault("/structuredContent", "the tool sends data but declares no output schema")]
 
 
 @rule(
@@ -476,7 +476,7 @@ def output_schema_missing(reply: ReplyView) -> Faults:
     good={"tools": [_WEATHER_TOOL]},
 )
 def input_schema_missing(reply: ReplyView, tool: dict[str, Any], index: int) -> Faults:
-    """Every tool has an inputSchema whose root is an object; clients drop one that has none."""
+    """Every tool needs an inputSchema whose root is an object; clients drop tools without one."""
     schema = tool.get("inputSchema")
     if isinstance(schema, dict) and schema.get("type") == "object":
         return ()
@@ -490,7 +490,7 @@ def input_schema_missing(reply: ReplyView, tool: dict[str, Any], index: int) -> 
 @rule(
     "AB331",
     scope=Scope(dialects=MCP, part="tool"),
-    hint='wrap it, schema and data alike: {"result": …}',
+    hint='wrap both the schema and the data: {"result": …}',
     bad=Example(
         {"tools": [{**_WEATHER_TOOL, "outputSchema": {"type": "array"}}]},
         version="2025-11-25",
@@ -500,7 +500,7 @@ def input_schema_missing(reply: ReplyView, tool: dict[str, Any], index: int) -> 
     ),
 )
 def output_schema_not_an_object(reply: ReplyView, tool: dict[str, Any], index: int) -> Faults:
-    """Before 2026-07-28 clients refuse the whole list unless each outputSchema is of an object."""
+    """Before 2026-07-28, clients reject the list unless each outputSchema describes an object."""
     schema = tool.get("outputSchema")
     if schema is None or reply.is_stateless:
         return ()
@@ -514,14 +514,14 @@ def output_schema_not_an_object(reply: ReplyView, tool: dict[str, Any], index: i
     "AB332",
     scope=Scope(dialects=MCP, part="tool"),
     severity="warning",
-    hint="leave it out for a client of that version",
+    hint="leave it out for clients that use that version",
     bad=Example(
         {"tools": [{**_WEATHER_TOOL, "outputSchema": WEATHER_SCHEMA}]}, version="2024-11-05"
     ),
     good=Example({"tools": [_WEATHER_TOOL]}, version="2024-11-05"),
 )
 def output_schema_too_new(reply: ReplyView, tool: dict[str, Any], index: int) -> Faults:
-    """A client of a version without output schemas may fail the calls of tools that have one."""
+    """A client whose version has no output schemas may fail calls to tools that have one."""
     if reply.version is None or reply.version.structured or "outputSchema" not in tool:
         return ()
     name, version = tool.get("name", index), reply.version.name

@@ -69,7 +69,7 @@ def _normalize_base64(reply: dict[str, Any], pointer: str) -> None:
     fix=_normalize_base64,
 )
 def bad_base64(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """A client cannot show bytes that it cannot decode, and strict ones refuse the reply."""
+    """A client cannot show bytes that it cannot decode, and strict clients reject the reply."""
     data, name = _base64_of(block)
     if not data or data.startswith("data:") or decode_base64(data) is not None:
         return ()
@@ -101,7 +101,7 @@ def _set_mime(reply: dict[str, Any], pointer: str) -> None:
     fix=_set_mime,
 )
 def mime_does_not_match(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """Model providers refuse an image whose bytes are not of the declared type."""
+    """Model providers reject an image whose bytes are not of the declared type."""
     data, name = _base64_of(block)
     if not data:
         return ()
@@ -110,7 +110,7 @@ def mime_does_not_match(reply: ReplyView, block: dict[str, Any], index: int) -> 
     if not isinstance(declared, str) or detected is None or media_types_agree(declared, detected):
         return ()
     at = name.replace("data", "mimeType").replace("blob", "mimeType")
-    message = f"mimeType is {declared}, and the bytes are {detected}"
+    message = f"mimeType is {declared}, but the bytes are {detected}"
     return [Fault(f"/content/{index}/{at}", message)]
 
 
@@ -133,7 +133,7 @@ def _strip_data_url(reply: dict[str, Any], pointer: str) -> None:
     fix=_strip_data_url,
 )
 def data_url_in_data(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """`data` is only base64; a client that puts `data:…` before it gets an invalid URL."""
+    """`data` is only base64; a client that adds `data:…` in front of it gets an invalid URL."""
     data, name = _base64_of(block)
     if not data.startswith("data:"):
         return ()
@@ -143,14 +143,14 @@ def data_url_in_data(reply: ReplyView, block: dict[str, Any], index: int) -> Fau
 @rule(
     "AB404",
     scope=Scope(dialects=MCP, part="block", types=("resource", "resource_link")),
-    hint="write the scheme: file:///project/main.rs, https://…, or one of your own",
+    hint="write the scheme: file:///project/main.rs, https://…, or your own scheme",
     bad=blocks_result({"type": "resource_link", "uri": "/project/main.rs", "name": "main.rs"}),
     good=blocks_result(
         {"type": "resource_link", "uri": "file:///project/main.rs", "name": "main.rs"}
     ),
 )
 def uri_without_scheme(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """A URI begins with a scheme; without it a client can neither open nor read the resource."""
+    """A URI begins with a scheme; without one, a client can neither open nor read the resource."""
     holder, at = block, "uri"
     if block["type"] == "resource":
         resource, at = block.get("resource"), "resource/uri"
@@ -169,7 +169,7 @@ def uri_without_scheme(reply: ReplyView, block: dict[str, Any], index: int) -> F
     good=blocks_result({"type": "text", "text": "Important", "annotations": {"priority": 0.9}}),
 )
 def bad_annotations(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """Clients check annotations and refuse the whole reply for one that is out of range."""
+    """Clients check annotations, and reject the whole reply if one is out of range."""
     annotations = block.get("annotations")
     if annotations is None:
         return ()
@@ -215,12 +215,12 @@ _ANNOTATIONS = {
 @rule(
     "AB406",
     scope=Scope(dialects=MCP, part="block", types=("image", "audio")),
-    hint="an image has an image/… type and audio an audio/… type; for others use a resource",
+    hint="an image needs an image/… type and audio an audio/… type; for others, use a resource",
     bad=blocks_result({"type": "image", "data": PNG, "mimeType": "png"}),
     good=MCP_IMAGE,
 )
 def mime_of_another_kind(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """Hosts decide by the media type how to show a block, and drop one that they cannot show."""
+    """Hosts use the media type to decide how to show a block, and drop any they cannot show."""
     mime, block_type = block.get("mimeType"), block["type"]
     if not isinstance(mime, str):
         return ()
@@ -240,7 +240,7 @@ def mime_of_another_kind(reply: ReplyView, block: dict[str, Any], index: int) ->
     good=MCP_IMAGE,
 )
 def empty_media(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """Model providers refuse the whole conversation for an image or audio without bytes."""
+    """Model providers reject the whole conversation because of one image or audio without bytes."""
     if block.get("data") != "":
         return ()
     return [Fault(f"/content/{index}/data", f"the {block['type']} has no bytes")]
@@ -257,7 +257,7 @@ def value_not_encoded(reply: ReplyView, text: str, index: int) -> Faults:
     """This is how a program prints a value that it could not encode; the value itself is lost."""
     if text.startswith("{"):
         if text.startswith(BUFFER_START):
-            return [Fault(f"/content/{index}/text", "the text is a Buffer of Node.js", _BYTES_HINT)]
+            return [Fault(f"/content/{index}/text", "the text is a Node.js Buffer", _BYTES_HINT)]
     elif is_unencoded(text):
         return [Fault(f"/content/{index}/text", f"the text is {quoted(text.strip())}")]
     return ()
@@ -272,7 +272,7 @@ def value_not_encoded(reply: ReplyView, text: str, index: int) -> Faults:
     good=MCP_IMAGE,
 )
 def bytes_as_text(reply: ReplyView, text: str, index: int) -> Faults:
-    """A model reads bytes in a text as thousands of meaningless tokens, and sees no image."""
+    """To a model, bytes in a text are thousands of meaningless tokens, and it sees no image."""
     if text.startswith(_BYTES_AS_TEXT):
         return [Fault(f"/content/{index}/text", "the text is a file's bytes")]
     if len(text) > 80 and _BASE64_AS_TEXT.match(text) and _BASE64_AS_TEXT.fullmatch(text):
@@ -284,7 +284,7 @@ def bytes_as_text(reply: ReplyView, text: str, index: int) -> Faults:
     "AB410",
     scope=Scope(dialects=ENVELOPE),
     severity="note",
-    hint="format the data for a person to read; it is still there in data",
+    hint="format the text for people to read; the data itself is still in data",
     bad={
         **ENVELOPE_SUCCESS,
         "content": [

@@ -85,7 +85,7 @@ def _mask_secrets(reply: dict[str, Any], pointer: str) -> None:
 
 
 def _first_fault(kinds: dict[str, str], secrets: list[Secret], pointer: str) -> Faults:
-    """Return a fault for the first secret of these kinds; *kinds* has the message of each."""
+    """Return a fault for the first secret of these kinds; *kinds* maps each kind to its message."""
     for secret in secrets:
         if secret.kind in kinds:
             return [Fault(pointer, kinds[secret.kind])]
@@ -103,7 +103,7 @@ def _first_fault(kinds: dict[str, str], secrets: list[Secret], pointer: str) -> 
     good=MCP_FAILURE,
 )
 def traceback_shown(reply: ReplyView) -> Faults:
-    """A traceback shows the code to strangers, and gives a model nothing to act upon."""
+    """A traceback shows the code to strangers, and gives a model nothing to act on."""
     texts = reply.error_texts() if reply.failed else _traceback_in_success(reply)
     if not texts:
         return ()
@@ -145,7 +145,7 @@ def password_in_address(reply: ReplyView, secrets: list[Secret], pointer: str) -
 @rule(
     "AB503",
     scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
-    hint="withdraw the token, and leave it out of replies",
+    hint="revoke the token, and leave it out of replies",
     bad=text_result("refused: Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE", isError=True),
     good=text_result("refused: Authorization: Bearer <token>", isError=True),
     fix=_mask_secrets,
@@ -175,7 +175,7 @@ def private_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> 
 @rule(
     "AB505",
     scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
-    hint="withdraw the key, and leave it out of replies",
+    hint="revoke the key, and leave it out of replies",
     bad=text_result('{"env":{"GITHUB_TOKEN":"ghp_1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"}}'),
     good=text_result('{"env":{"GITHUB_TOKEN":"set"}}'),
     fix=_mask_secrets,
@@ -196,7 +196,7 @@ def api_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faul
     good=text_result("Database connection failed. Please try again later.", isError=True),
 )
 def internals_in_error(reply: ReplyView) -> Faults:
-    """Hosts, ports and users of the systems behind a tool help an attacker and nobody else."""
+    """The hosts, ports and users of the systems behind a tool help only an attacker."""
     return [
         Fault(pointer, f"the error shows internals: {_quoted_part(text, *match.span())}")
         for pointer, text in reply.error_texts()

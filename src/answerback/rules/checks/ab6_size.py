@@ -29,9 +29,9 @@ TOKENS = 25_000
 BYTES_PER_TOKEN = 4
 MESSAGE = 10 * 1024 * 1024
 """The size in bytes of the largest message that the TypeScript client reads over stdio."""
-_SMALL = 40  # A shorter text may well stand in a reply twice.
+_SMALL = 40  # A shorter text may well appear twice in a reply.
 _encode = msgspec.json.Encoder(order="deterministic").encode
-_COMPARED = 400  # Two payloads that begin with the same 400 characters are the same.
+_COMPARED = 400  # Two payloads that share their first 400 characters are treated as the same.
 
 
 def _drop_repeated_block(reply: dict[str, Any], pointer: str) -> None:
@@ -54,7 +54,7 @@ def _drop_repeated_block(reply: dict[str, Any], pointer: str) -> None:
     fix=_drop_repeated_block,
 )
 def payload_sent_twice(reply: ReplyView) -> Faults:
-    """The model pays for the payload twice, and an image as text costs more than the image."""
+    """The payload costs tokens twice, and an image as text costs more than the image itself."""
     if len(reply.blocks) < 2 and not reply.media:
         return ()
     faults: list[Fault] = []
@@ -65,7 +65,7 @@ def payload_sent_twice(reply: ReplyView) -> Faults:
         if data in seen:
             faults.append(Fault(f"/content/{index}", "an earlier block has the same bytes"))
         elif data[:_COMPARED] in reply.json_text:
-            message = "the text or the data has the bytes of this block too"
+            message = "the text or the data also has this block's bytes"
             faults.append(Fault(f"/content/{index}", message))
         seen.add(data)
     values = {index: value for index, _, value in reply.json_texts}
@@ -75,7 +75,7 @@ def payload_sent_twice(reply: ReplyView) -> Faults:
             # A set cannot hold the decoded objects.
             value = _encode(values[index]) if index in values else text
             if value in texts:
-                faults.append(Fault(f"/content/{index}", "an earlier block says the same"))
+                faults.append(Fault(f"/content/{index}", "an earlier block says the same thing"))
             texts.add(value)
     return faults
 
@@ -89,7 +89,7 @@ def payload_sent_twice(reply: ReplyView) -> Faults:
     good=text_result("a line of a very long file\n" * 40 + "… 3,960 more lines; ask for offset=40"),
 )
 def too_many_tokens(reply: ReplyView) -> Faults:
-    """Hosts cut off a reply at a limit, and the part that is left is no longer valid JSON."""
+    """Hosts cut off a reply at a limit, and what remains is no longer valid JSON."""
     if len(reply.json_text) <= TOKENS * BYTES_PER_TOKEN:
         return ()
     size = sum(len(text) for _, text in reply.texts)
@@ -102,7 +102,7 @@ def too_many_tokens(reply: ReplyView) -> Faults:
 
 def _too_many(pointer: str, size: int) -> Fault:
     tokens = size // BYTES_PER_TOKEN
-    return Fault(pointer, f"about {tokens:,} tokens, where hosts take {TOKENS:,}")
+    return Fault(pointer, f"about {tokens:,} tokens; hosts accept {TOKENS:,}")
 
 
 @rule(
@@ -116,7 +116,7 @@ def _too_many(pointer: str, size: int) -> Fault:
     good=MCP_DATA,
 )
 def message_too_large(reply: ReplyView) -> Faults:
-    """The TypeScript client drops the connection on a message of more than 10 MiB."""
+    """The TypeScript client drops the connection if a message is larger than 10 MiB."""
     size = len(reply.json_text)
     for _, data in reply.media:
         size += len(data)
@@ -127,13 +127,13 @@ def message_too_large(reply: ReplyView) -> Faults:
     "AB604",
     scope=Scope(dialects=MCP, when="success", plain_replies="none"),
     severity="warning",
-    hint="send fewer items and a way to the rest, or declare a larger size",
+    hint="send fewer items and say how to get the rest, or declare a larger size",
     bad=Example(text_result("a line of a long file\n" * 100), max_chars=2_000),
     good=Example(text_result("a line of a long file\n" * 10), max_chars=2_000),
 )
 def over_budget(reply: ReplyView) -> Faults:
-    """A host that trusts the size that a tool declares saves a larger reply to a file, and shows
-    the model its beginning."""
+    """A host that relies on a tool's declared size saves a larger reply to a file, and shows the
+    model only the beginning."""
     budget = reply.context.max_chars
     if budget is None:
         return ()
@@ -147,7 +147,7 @@ def over_budget(reply: ReplyView) -> Faults:
 
 
 def _over(pointer: str, size: int, budget: int) -> Fault:
-    return Fault(pointer, f"{size:,} characters, where the tool declares {budget:,}")
+    return Fault(pointer, f"{size:,} characters; the tool declares {budget:,}")
 
 
 @rule(
@@ -170,7 +170,7 @@ def _over(pointer: str, size: int, budget: int) -> Fault:
     ),
 )
 def unsaid_cut(reply: ReplyView) -> Faults:
-    """A model does not read `_meta`, and takes a part for the whole if nothing else says so."""
+    """A model does not read `_meta`, and mistakes a part for the whole if nothing else says so."""
     meta = reply.json.get("_meta")
     cuts = meta.get("answerback/cut") if isinstance(meta, dict) else None
     if not isinstance(cuts, list):
@@ -178,7 +178,7 @@ def unsaid_cut(reply: ReplyView) -> Faults:
     texts = [text for _, text in reply.texts]
     if reply.data is not msgspec.UNSET:
         texts.append(json_text(reply.data))
-    # A page has the cursor of the next one.
+    # A page has the cursor for the next one.
     is_page = isinstance(reply.data, dict) and isinstance(reply.data.get("next"), str)
     faults = []
     for index, cut in enumerate(cuts):
@@ -195,7 +195,7 @@ def unsaid_cut(reply: ReplyView) -> Faults:
 
 
 def _says(text: str, total: Any) -> bool:
-    """Return whether a text has the number, with or without commas."""
+    """Return whether a text contains the number, with or without commas."""
     if not isinstance(total, int):
         return False
     return re.search(rf"(?<![\d.,])({total}|{total:,})(?![\d])", text) is not None

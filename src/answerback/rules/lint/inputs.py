@@ -16,9 +16,9 @@ from ..reply_view import CheckContext
 from ..validation import decode_json
 
 NO_VALUE: Any = msgspec.UNSET
-"""The value of a piece without JSON: blanks, punctuation, log lines."""
+"""The value of a piece without JSON: whitespace, punctuation, log lines."""
 INVALID: Any = msgspec.NODEFAULT
-"""The value of a piece that looks like JSON and cannot be decoded."""
+"""The value of a piece that looks like JSON but cannot be decoded."""
 
 MAX_READ = 8 * 1024 * 1024
 _OPENING, _QUOTE = b"{[", b'"'
@@ -31,13 +31,13 @@ _MESSAGE = re.compile(
 _OBJECT_START = re.compile(rb'\{\s*(?:"|\Z)')
 _UNFINISHED = re.compile(rb"[{\[,]\s*\Z")
 _MAX_WASTED = 200_000
-"""The number of bytes in a line that may be decoded in vain: a line of many braces would otherwise
-be read again for each of them."""
+"""How many bytes of a line may be decoded in vain: otherwise, a line with many braces would be read
+again for each of them."""
 _decode = msgspec.json.decode
 
 
 class Piece(msgspec.Struct):
-    """Some bytes of a file, the JSON value in them, and the line that the value begins in."""
+    """A run of bytes in a file, the JSON value in it, and the line where the value begins."""
 
     line: int
     raw: bytes
@@ -45,11 +45,11 @@ class Piece(msgspec.Struct):
     start: int = 0
     """The offset in *raw* at which the value's JSON begins."""
     end: int = -1
-    """The offset in *raw* at which the value's JSON ends; -1 is the end without blanks."""
+    """The offset in *raw* at which the value's JSON ends; -1 means the end without whitespace."""
     pointer: str = ""
-    """The JSON pointer to the value if it is an item of a long array."""
+    """The JSON pointer to the value if it is an item in a long array."""
     in_log_text: bool = False
-    """Whether the line has other text, so that the value need not be a message."""
+    """Whether the line has other text, in which case the value may not be a message."""
 
     @property
     def body(self) -> bytes:
@@ -94,7 +94,7 @@ def read_pieces(file: IO[bytes]) -> Iterator[Piece]:
 
 
 class ValueSplitter:
-    """Reads a value that spans several lines up to its end; an array is split into its items."""
+    """Reads a value that may span several lines; an array is split into its items."""
 
     def __init__(self, line: int, *, in_log_text: bool = False) -> None:
         self.line = line
@@ -110,10 +110,10 @@ class ValueSplitter:
         self._item_count = 0
 
     def split(self, chunk: bytes, file: IO[bytes]) -> Iterator[Piece]:
-        """Yield the pieces of *chunk*, and of as much of the file as its first value takes."""
+        """Yield the pieces of *chunk*, and of as much of the file as its first value needs."""
         if self._in_log_text:
             self.rest = file.readline(MAX_READ)
-            # The next line continues an object with a member, an item or a bracket.
+            # The next line continues an object only if it starts with a member, item or bracket.
             begins = self.rest.lstrip()[:1]
             if chunk.endswith(b"\n") and begins not in (b'"', b"{", b"[", b"}", b"]"):
                 yield Piece(self.line, chunk, _undecodable(chunk))
@@ -139,7 +139,7 @@ class ValueSplitter:
             char = token[0][:1]
             if char == _QUOTE:
                 if token.end() - token.start() == 1:
-                    # The string ends in bytes that are still unread.
+                    # The end of the string has not been read yet.
                     self._scanned = token.start()
                     return spans
             elif char in _OPENING:
@@ -160,7 +160,7 @@ class ValueSplitter:
         return spans
 
     def _cut(self, spans: list[tuple[int, int]]) -> Iterator[Piece]:
-        """Take the values out of the buffer, each with the bytes before it."""
+        """Take the values out of the buffer, each with the bytes in front of it."""
         taken = 0
         for start, end in spans:
             raw = bytes(self._buffer[taken:end])
@@ -186,7 +186,7 @@ class ValueSplitter:
 
 
 def _pieces_of_line(chunk: bytes, line: int, *, in_log_text: bool) -> tuple[list[Piece], bytes]:
-    """Return a line's pieces, one for each object, and an object that may continue below."""
+    """Return a line's pieces, one for each object, and an object that may continue on the next."""
     found, tail = _find_objects(chunk, in_log_text=in_log_text)
     stop = len(chunk) if tail < 0 else tail
     pieces, taken = list[Piece](), 0
@@ -202,7 +202,7 @@ def _pieces_of_line(chunk: bytes, line: int, *, in_log_text: bool) -> tuple[list
 
 
 def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, int, Any]], int]:
-    """Return the start, end and value of each object in a line, and the start of an unclosed one,
+    """Return the start, end and value of each object in a line, and the start of an unclosed one
     or -1."""
     found = list[tuple[int, int, Any]]()
     is_cut = not chunk.endswith(b"\n")
@@ -216,19 +216,19 @@ def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, i
             not in_log_text
             or (_OBJECT_START.match(chunk, start) and (is_cut or _UNFINISHED.search(chunk, start)))
         ):
-            # The line may end in the middle of an object, as lines of indented JSON do.
+            # The line may end in the middle of an object, like lines of indented JSON.
             return found, start
         elif value is NO_VALUE and (
             not (in_log_text or found) or _MESSAGE.match(chunk, start) is not None
         ):
-            # The brace was meant as JSON.
+            # The brace was meant to start JSON.
             end = end or len(chunk)
             found.append((start, end, INVALID))
         elif wasted > _MAX_WASTED:
             found.append((start, len(chunk), _undecodable(chunk[start:])))
             break
         else:
-            # Braces in prose; an object may stand inside them.
+            # Braces in prose; there may be an object inside them.
             wasted += (end or len(chunk)) - start
             end = start + 1
         start = chunk.find(b"{", end)
@@ -236,12 +236,12 @@ def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, i
 
 
 def _undecodable(text: bytes) -> Any:
-    """Return the value of undecodable text with braces: INVALID if it is like a message."""
+    """Return the value of undecodable text with braces: INVALID if it looks like a message."""
     return INVALID if _MESSAGE.search(text) else NO_VALUE
 
 
 def decode_or_no_value(text: bytes) -> Any:
-    """Decode JSON, also with NaN in it, which a rule reports; NO_VALUE if it is not JSON."""
+    """Decode JSON, even with NaN in it, which a rule reports; NO_VALUE if it is not JSON."""
     try:
         return decode_json(text)
     except (ValueError, RecursionError):
@@ -299,7 +299,7 @@ class _Request(NamedTuple):
 
 
 class Conversation:
-    """The requests, version and schemas of one recording so far; bounded for an endless log."""
+    """The requests, version and schemas seen so far in a recording; bounded for an endless log."""
 
     def __init__(self, dialect: Dialect | None = None, version: Version | None = None) -> None:
         self._dialect = dialect
@@ -314,7 +314,7 @@ class Conversation:
     def replies(self, value: Any, *, in_log_text: bool = False) -> Iterable[LoggedReply]:
         """Return the replies in one recorded value.
 
-        A value that stands *in_log_text* counts only if it is like a message.
+        A value *in_log_text* counts only if it looks like a message.
         """
         if isinstance(value, dict) and "jsonrpc" not in value and "content" in value:
             return (LoggedReply(value, "", self._dialect, self._context),)
@@ -402,7 +402,7 @@ class Conversation:
                         yield from self._read_exchange(entry, f"{pointer}/log/entries/{index}")
                 return
         is_wrapper = False
-        # An entry of the MCP Inspector has the request as `message`, and also the response.
+        # An MCP Inspector entry has the request as `message`, along with the response.
         for name in _WRAPPERS:
             inner = _decode_text(value.get(name))
             if isinstance(inner, dict) and ("jsonrpc" in inner or _is_result(inner)):
@@ -432,7 +432,7 @@ def _request_key(request_id: Any) -> Any:
 
 
 def _guess_method(result: Any) -> str | None:
-    """Guess the method of an unrecorded request by the members of its result."""
+    """Guess the method of an unrecorded request from the members of its result."""
     if not isinstance(result, dict):
         return None
     if "tools" in result:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _HEAD = 64
 _MAX_LOCATED = 1024 * 1024
-"""In a longer value a finding is not located: its line is the first line of the value."""
+"""In a longer value, a finding is not located: it gets the value's first line."""
 
 
 class NothingToLint(AnswerbackError):
-    """A file holds neither a reply nor any other message."""
+    """The file contains no replies or other messages."""
 
     code = "NOTHING_TO_LINT"
 
@@ -49,13 +49,13 @@ class FileFinding(msgspec.Struct, frozen=True):
     body: bytes
     """The JSON value that holds the reply."""
     body_line: int
-    """The line in which *body* begins."""
+    """The line on which *body* begins."""
     body_pointer: str
-    """The pointer of the finding in *body*."""
+    """The finding's pointer within *body*."""
 
 
 class LintCounts(msgspec.Struct):
-    """The numbers of replies and findings so far."""
+    """The number of replies and findings so far."""
 
     replies: int = 0
     other_messages: int = 0
@@ -64,7 +64,7 @@ class LintCounts(msgspec.Struct):
     fixable: int = 0
     fixed: int = 0
     schemas_unchecked: str = ""
-    """The reason why output schemas were not checked, if they were not."""
+    """Why output schemas were not checked; empty if they were."""
 
     @property
     def errors(self) -> int:
@@ -78,7 +78,7 @@ class Report:
         raise NotImplementedError
 
     def done(self, counts: LintCounts) -> None:
-        """Write what belongs after all files."""
+        """Write whatever follows the last file."""
 
 
 class Linter:
@@ -95,9 +95,9 @@ class Linter:
     def lint(
         self, name: str, file: IO[bytes], copy: IO[bytes] | None, on_read: Callable[[int], None]
     ) -> bool:
-        """Lint one file, and write it with its repairs to *copy*; return whether there are any.
+        """Lint one file, and write a repaired *copy*; return whether anything was repaired.
 
-        *on_read* is called with the number of bytes of each piece. Raises NothingToLint.
+        *on_read* is called with the number of bytes in each piece. Raises NothingToLint.
         """
         messages, fixed = self._message_count, self.counts.fixed
         self._other_text = b""
@@ -116,7 +116,7 @@ class Linter:
         return self.counts.replies + self.counts.other_messages
 
     def _lint_piece(self, name: str, piece: Piece) -> bytes:
-        """Check the replies in a piece; return its bytes, repaired if that is wanted."""
+        """Check the replies in a piece; return its bytes, repaired if requested."""
         value = piece.value
         if value is NO_VALUE or piece.in_log_text:
             self._other_text = self._other_text or piece.raw.strip()[:_HEAD]
@@ -143,7 +143,7 @@ class Linter:
     def _handle_findings(
         self, name: str, piece: Piece, logged: LoggedReply, findings: tuple[Finding, ...]
     ) -> bool:
-        """Repair the reply if that is wanted, and report the remaining findings.
+        """Repair the reply if requested, and report the remaining findings.
 
         Return whether the reply was changed.
         """
@@ -167,7 +167,7 @@ class Linter:
         try:
             return check(logged.reply, logged.dialect, logged.context)
         except MissingExtraError as exc:
-            # Without jsonschema-rs, the rules about output schemas are left out.
+            # Without jsonschema-rs, skip the rules about output schemas.
             self.counts.schemas_unchecked = str(exc)
             context = msgspec.structs.replace(logged.context, schema=None, listed=False)
             return check(logged.reply, logged.dialect, context)

@@ -1,5 +1,5 @@
-"""Finds values in a JSON text, writes changed values into it, and replaces a file by its repaired
-copy. What was not changed keeps its bytes.
+"""Finds values in a JSON text, writes changed values into it, and replaces a file with its
+repaired copy. Unchanged parts keep their bytes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _items = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def locate(body: bytes, pointer: str) -> tuple[int, int]:
-    """Return the start and end offsets of the value at *pointer*, or of the innermost value that
-    can be found on the way to it."""
+    """Return the start and end offsets of the value at *pointer*, or of the innermost value found
+    on the way to it."""
     start = len(body) - len(body.lstrip())
     end = len(body.rstrip())
     for step in pointer.split("/")[1:]:
@@ -49,7 +49,7 @@ class Element(NamedTuple):
 
     key: str | int
     start: int
-    """The start of the member's name; for an item the same as *value*."""
+    """The start of the member's name; for an item, the same as *value*."""
     value: int
     """The start of the value."""
     end: int
@@ -82,7 +82,7 @@ def _skip(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
 
 
 def excerpt(body: bytes, span: tuple[int, int], width: int) -> tuple[int, str, int, int]:
-    """Return the line that the value at *span* begins in, cut to *width* characters.
+    """Return the line where the value at *span* begins, cut to *width* characters.
 
     The result is the number of lines before it, its text, and the value's column and length.
     """
@@ -112,7 +112,7 @@ _SPACED_COLON = re.compile(rb'(?<!\\)"\s*:\s')
 
 
 class _Layout(NamedTuple):
-    """The layout of a JSON text, so that new values are written like the old ones."""
+    """The layout of a JSON text, used to write new values like the old ones."""
 
     newline: str
     """A line break and the margin of every line; empty if the text is a single line."""
@@ -132,7 +132,7 @@ class _Layout(NamedTuple):
         return text.encode("utf-8", "surrogatepass")
 
     def between(self, depth: int) -> bytes:
-        """Return a comma, and the blanks between it and the next member."""
+        """Return a comma, and the whitespace between it and the next member."""
         if self.newline:
             return ("," + self.newline + self.indent * depth).encode()
         return self.inline
@@ -231,18 +231,18 @@ def _joined(
     if not news:
         return opening[:1] + closing[-1:]
     gaps = [body[one.end : other.start] for one, other in pairwise(olds)]
-    # A value on a single line stays on a single line, also inside an indented document.
+    # A value on a single line stays on a single line, even inside an indented document.
     between = layout.between(depth + 1) if b"\n" in body else layout.inline
     gaps = [*gaps, gaps[-1] if gaps else between]
     joined = opening + news[0][1]
     for index, element in news[1:]:
-        # Added elements (index -1) come last, and get the separator of the last old element.
+        # Added elements (index -1) come last, with the separator of the last old element.
         joined += gaps[index - 1 if index > 0 else -1] + element
     return joined + closing
 
 
 class CannotRewrite(AnswerbackError):
-    """The file may not be repaired, or was written to while it was read."""
+    """The file must not be repaired, or it changed while it was being read."""
 
     code = "CANNOT_REWRITE"
 
@@ -250,14 +250,14 @@ class CannotRewrite(AnswerbackError):
 def rewrite_file(
     path: str, source: IO[bytes], write: Callable[[IO[bytes]], bool], *, force: bool = False
 ) -> None:
-    """Have *write* fill a copy in the same folder, which replaces *path* if *write* returns True.
+    """Let *write* fill a copy in the same folder, which replaces *path* if it returns True.
 
     *source* is the open file, still unread. Raises CannotRewrite.
     """
     target = os.path.realpath(path)
     before = os.fstat(source.fileno())
     if not force:
-        # Root may write to every file, so the permission bits are read too.
+        # Root may write to every file, so check the permission bits too.
         is_read_only = not before.st_mode & 0o222 or not os.access(target, os.W_OK)
         reason = "is read-only" if is_read_only else ""
         if hasattr(os, "geteuid") and before.st_uid != os.geteuid():
@@ -271,7 +271,7 @@ def rewrite_file(
             is_changed = write(copy)
         if is_changed:
             if _version(os.stat(target)) != _version(before):
-                raise CannotRewrite(f"{path} was written to meanwhile, and was not repaired")
+                raise CannotRewrite(f"{path} changed in the meantime, and was not repaired")
             _replace(target, name, before)
     finally:
         with suppress(FileNotFoundError):
@@ -284,7 +284,7 @@ def _version(found: os.stat_result) -> tuple[int, ...]:
 
 def _replace(target: str, copy: str, before: os.stat_result) -> None:
     if before.st_nlink > 1:
-        # Write in place, because a file with several names must stay one file. An error in the
+        # Write in place, because a file with several hard links must stay one file. An error in the
         # middle leaves the target incomplete; then the copy stays.
         try:
             with open(copy, "rb") as source, open(target, "r+b") as file:
@@ -293,7 +293,7 @@ def _replace(target: str, copy: str, before: os.stat_result) -> None:
         except OSError as exc:
             saved = f"{target}.repaired"
             os.replace(copy, saved)
-            message = f"{target}: {exc.strerror}; {saved} has its whole content"
+            message = f"{target}: {exc.strerror}; {saved} has its full content"
             raise CannotRewrite(message) from None
         return
     if hasattr(os, "chown"):
