@@ -168,7 +168,7 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
         raise Interrupted
 
     # With Interrupted, Ctrl-C is not mistaken for the tool's exception. If the web server ignores
-    # the signal, or the author handles it, that stays unchanged.
+    # the signal, or the author handles it, leave it that way.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
     status = 0
@@ -187,7 +187,7 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
     body.discard_rest()
     phrase = "OK"
     if written.status != 200:
-        # Imported here, because it takes a millisecond that a success need not spend.
+        # Imported here: it takes a millisecond, which successful requests need not spend.
         from http import HTTPStatus
 
         phrase = HTTPStatus(written.status).phrase

@@ -172,7 +172,7 @@ class AuthorPages:
                 refused = too_large(self._max_body, MAX_BODY_HINT)
                 await request.respond_with(self._routes.refuse(refused, request))
         except ClientDisconnect:
-            return  # It happened while the page was reading the body, so no response is needed.
+            return  # The page was reading the body; there is no client left to answer.
         except Exception as exc:
             if isinstance(exc, ToolError):
                 reply: Reply[Any] = Reply(error=error_for(exc, scope["path"], MASKED, noun="page"))
@@ -197,7 +197,7 @@ _NO_SECRET = (
     "the questions that they asked. Set it to the same value for all of them. "
 )
 _NOT_SHARED = (
-    "The workers do not share what changes in an MCP session: the answers to questions, "
+    "The workers do not share changes to an MCP session: the answers to questions, "
     "cancellations, log levels, subscriptions and the end of a session need sticky sessions. "
     "Clients that use 2026-07-28 and `serve --workers` do not need them"
 )
@@ -237,7 +237,7 @@ class AsgiApp:
         self._has_sessions = options.sessions and registry.sessions
         self._is_closing = False
         self.is_draining = False
-        """Whether load balancers are asked to send no more calls; the server still answers them."""
+        """Whether load balancers are asked to send no more calls; the server still serves."""
         self._must_join = runtime.state is not None
         """Whether this process still has to join the other hosts."""
         self._joining = asyncio.Lock()
@@ -417,7 +417,7 @@ class AsgiApp:
             self._mcp.close()
 
     def _shut_down(self) -> None:
-        """Prepare for a shutdown of which the other server may not notify this application."""
+        """Prepare for a shutdown that the other server may not announce."""
         self.close()
         self.runtime.write_records()
 
@@ -530,7 +530,7 @@ def _warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
 
 
 def _is_child() -> bool:
-    """Return whether multiprocessing started this process, as with uvicorn and granian."""
+    """Return whether multiprocessing started this process (uvicorn, hypercorn, granian)."""
     multiprocessing = sys.modules.get("multiprocessing")
     return multiprocessing is not None and multiprocessing.parent_process() is not None
 

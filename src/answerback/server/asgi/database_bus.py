@@ -132,7 +132,7 @@ class DatabaseBus(WorkerBus):
         return int(time * 1e9)
 
     async def _catch_up(self) -> float | None:
-        """Apply all changes and messages; return the time, None if the database is unavailable."""
+        """Apply all changes and messages; return the time, or None if the database is down."""
         async with self._catching_up:
             confirmed, self._to_confirm = self._to_confirm, []
             try:

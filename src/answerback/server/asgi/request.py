@@ -119,7 +119,7 @@ class HttpRequest:
         if self._fast_path is not None and (body := self._fast_path.body()) is not None:
             return body if len(body) <= limit else too_large(limit, MAX_BODY_HINT)
         if b"expect" in self.headers and _declared_length(self.headers) > limit:
-            # The client waits for "100 Continue", so it can read the refusal at once.
+            # The client is waiting for "100 Continue", so it can read the refusal at once.
             return too_large(limit, MAX_BODY_HINT)
         chunks: list[bytes] = []
         size = 0
@@ -169,7 +169,7 @@ class HttpRequest:
 
     @property
     def user(self) -> User | None:
-        """The user that the app's `auth=` put into the scope; other frameworks' do not count."""
+        """The user from the app's `auth=`; users from other frameworks do not count."""
         found = self.scope.get("user")
         return found if isinstance(found, User) else None
 

@@ -323,7 +323,7 @@ class ResumableStreams:
         return stream
 
     async def resume(self, client: HttpClient, headers: Headers) -> tuple[EventStream | None, int]:
-        """Return the stream that a client resumes, from any worker, and its last received event."""
+        """Return the stream that a client resumes, from any worker, and the last event it got."""
         last = headers.get(b"last-event-id", b"").decode("ascii", "replace")
         id, _, number = last.rpartition("-")
         worker = id.partition(".")[0]

@@ -1,9 +1,8 @@
 """TargetConsole: the ASGI application for `console TARGET`, a page for any kind of server.
 
 The page sends MCP messages to `targets/N/mcp`, and they go to the target's child process or URL.
-Anyone who can send them can run commands as this user, so every request except the one for the
-page needs the start token. Only the console's URL contains it, in the fragment, which browsers
-never send.
+Anyone who can send them can run commands as this user, so all requests except the page's need the
+start token. Only the console's URL contains it, in the fragment, which browsers never send.
 """
 
 from __future__ import annotations

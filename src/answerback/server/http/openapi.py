@@ -234,7 +234,7 @@ def with_media_ranges(tool: Tool, content: Schema) -> Schema:
     """Return *content* with the media ranges of the bytes that the tool may send.
 
     The ranges come first for a tool that is annotated to return one image or audio block: many
-    generated clients use the first media type only, and bytes are sent unless the client
+    generated clients use only the first media type, and bytes are sent unless the client
     prefers JSON.
     """
     kinds = {Image: "image/*", Audio: "audio/*"}
@@ -663,7 +663,7 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
         "openapi": "3.1.1",
         "info": info,
         "servers": [{"url": url}],
-        # Tools that require a login say so; some linters also expect this in the document.
+        # Tools that require a login say so; some linters also expect it for the whole document.
         "security": security,
         "tags": tags_of(tools),
         "paths": paths,

@@ -249,7 +249,7 @@ class Routes:
         return page(self._runtime, request.root)
 
     async def _call(self, name: str, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
-        # Nearly all requests are a POST of JSON and need no further checks.
+        # Nearly all requests POST JSON and need no further checks.
         if request.method != "POST" or request.content_type != b"application/json":
             refused = refuse_method(request.method, "POST") or refuse_media(request.content_type)
             if refused is not None:

@@ -24,7 +24,7 @@ KEEP_ALIVE = 75
 """Seconds that a connection stays open between two requests, by default.
 
 nginx and AWS load balancers reuse a connection for up to 60 seconds. If the server closed it
-first, a request could be on its way, and the proxy would answer it with 502.
+first, a request could already be on its way, and the proxy would answer it with 502.
 """
 
 

@@ -32,7 +32,7 @@ _SOCKET_UMASK = 0o117
 _FOLDER, _LOCK = "answerback-", "server.lock"
 # Workers need fork, and systems with fork have SIGCHLD and SIGUSR1.
 _AWAITED = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGCHLD", signal.SIGTERM)}
-"""The signals that the parent of the workers acts on."""
+"""The signals that the workers' parent acts on."""
 STOP_NOW = getattr(signal, "SIGUSR1", signal.SIGTERM)
 """Ends a worker like SIGTERM, but without `--drain`."""
 RunWorker = Callable[[int, Callable[[], None]], None]

@@ -50,7 +50,7 @@ _SIGNAL_SECONDS = 0.1
 _TICK_SECONDS = 1
 _BLOCKED = (
     "tool %r has blocked the event loop for %.1f s or more; write def, or await "
-    "asyncio.to_thread(…) for what blocks"
+    "asyncio.to_thread(…) for blocking code"
 )
 # Calls that finish within this delay are not worth a "finishing N calls" message.
 _QUIET_DRAIN_SECONDS = 0.3
@@ -65,7 +65,7 @@ _SPARE_SECONDS = 2
 class _Server(uvicorn.Server):
     """uvicorn's server for one process; *on_serving* is called once it serves.
 
-    The file *ending* exists once all workers are shutting down; one process alone has none.
+    The file *ending* exists once all workers are shutting down; "" without workers.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class _Server(uvicorn.Server):
             proxy_headers=False,
             timeout_graceful_shutdown=max(1, round(seconds)),
             timeout_keep_alive=options.keep_alive,
-            # The server runs the lifespan itself, to report a failure and to limit its duration.
+            # The server runs the lifespan itself, to report a failure and to bound the shutdown.
             lifespan="off",
         )
         config.load()
