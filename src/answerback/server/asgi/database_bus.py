@@ -275,7 +275,6 @@ class DatabaseBus(WorkerBus):
 
 
 def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) -> bytes:
-    """Return a session's state after a change."""
     session = _state_in(before) or SessionChanged(message.nonce)
     if isinstance(message, LogLevelSet):
         return encode_message(msgspec.structs.replace(session, level=message.level))

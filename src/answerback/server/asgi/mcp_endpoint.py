@@ -124,7 +124,6 @@ class McpEndpoint:
             await http.respond(error.status, (*error.headers, *JSON_HEADERS), frame)
 
     async def apply(self, message: WorkerMessage) -> None:
-        """Apply another worker's message."""
         if isinstance(message, RegistryChanged):
             self._registry.changes.deliver(message.change)
         elif isinstance(message, RegistrySwitched):
@@ -246,7 +245,6 @@ class Stateful:
         self._open_streams: set[EventStream] = set()
 
     async def post(self, request: Request, meta: Meta | None, http: HttpRequest) -> None:
-        """Answer one request."""
         if request.method == "initialize":
             await self._initialize(request, http)
             return
@@ -351,7 +349,6 @@ class Stateful:
             self.sync.close_stream(opened)
 
     async def delete(self, http: HttpRequest) -> None:
-        """End a session."""
         client = self._sessions.identify(http)
         if client.session is None:
             raise HttpError(400, RpcError(INVALID_REQUEST, "Missing Mcp-Session-Id"))
@@ -474,7 +471,6 @@ class Stateless:
         self._subscriptions: dict[EventStream, Subscription] = {}
 
     async def post(self, request: Request, meta: Meta | None, http: HttpRequest) -> None:
-        """Answer one request."""
         try:
             peer = self._peer_for(request, meta, http)
             if request.method == "subscriptions/listen":

@@ -476,7 +476,6 @@ async def views_of(body: bytes, contract: Contract) -> HttpReply | Reply[Any]:
 
 
 def page_for(request: HttpRequest) -> HttpReply:
-    """Return the page at the request's path."""
     page = console_page("docs" if request.path == "/docs" else "")
     if b"gzip" not in request.headers.get(b"accept-encoding", b""):
         return HttpReply(200, page.body, HTML, page.headers)

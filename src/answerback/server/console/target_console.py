@@ -105,7 +105,6 @@ class Exchange:
         self.began.set()
 
     def finish(self, frame: bytes) -> None:
-        """End with the response."""
         self.stream.append(frame)
         self.stream.end()
         self.began.set()
