@@ -130,7 +130,7 @@ def test_the_server_does_not_start_with_test_tokens_away_from_loopback(
     done = subprocess.run(command, capture_output=True, timeout=30, cwd=app_path.parent)
 
     assert done.returncode == 2
-    assert b"this machine alone" in done.stderr
+    assert b"only work on this machine" in done.stderr
 
 
 def test_test_tokens_for_an_app_with_keys_are_refused_with_what_the_app_has(tmp_path: Path) -> None:

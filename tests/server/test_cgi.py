@@ -612,5 +612,5 @@ def test_a_body_without_content_length_is_refused_with_what_to_set() -> None:
     response = parse(result.stdout)
 
     assert response.status == "400 Bad Request"
-    assert response.json == {"error": "There is a body, and CONTENT_LENGTH is not set"}
+    assert response.json == {"error": "The request has a body, but CONTENT_LENGTH is not set"}
     assert response.headers["X-Error-Hint"].startswith("set CONTENT_LENGTH to the number of bytes")

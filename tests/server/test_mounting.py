@@ -417,7 +417,7 @@ def test_without_rest_only_mcp_health_and_own_pages_are_served() -> None:
 
 @pytest.mark.parametrize("path", ["mcp", "/mcp/", "/functions/mcp", "/healthz", "/a b", "", "//"])
 def test_a_path_that_mcp_cannot_have_is_refused(path: str) -> None:
-    with pytest.raises(BadOption, match=r"cannot be the path of MCP"):
+    with pytest.raises(BadOption, match=r"cannot be the MCP path"):
         app_that_adds(0).asgi(mcp=path)
 
 

@@ -284,7 +284,7 @@ def test_another_file_is_not_replaced_by_a_socket(failing: Path, tmp_path: Path)
 
     message = refused(failing, "--uds", str(file))
 
-    assert "it is another kind of file" in message
+    assert "it is not a socket" in message
     assert file.read_text() == "kept"
 
 

@@ -240,7 +240,7 @@ def test_an_async_tool_that_blocks_the_event_loop_is_named_in_the_log(tmp_path: 
 
     assert re.fullmatch(
         r"tool 'on_loop' has blocked the event loop for \d+\.\d s or more; "
-        r"write def, or await asyncio\.to_thread\(…\) for what blocks\n",
+        r"write def, or await asyncio\.to_thread\(…\) for blocking code\n",
         warning,
     )
     assert [each.result for each in calls] == [200, 200]

@@ -1,4 +1,4 @@
-"""Checks other frameworks' replies, makes the refusal of an invalid one, and records both."""
+"""Checks other frameworks' replies, refuses invalid ones, and records both."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class CallTimer:
 
 
 class Checker:
-    """A checker that applies the rules to replies and keeps them in *records*.
+    """Applies the rules to replies, and stores the replies in *records*.
 
-    Without a *dialect*, each reply is checked in the dialect that it resembles.
+    Without a *dialect*, each reply is checked against the dialect that it resembles.
     """
 
     def __init__(self, dialect: Dialect | None = None, records: Records | None = None) -> None:
@@ -148,15 +148,15 @@ class CheckedResponse(msgspec.Struct, frozen=True):
 
 
 class HttpMiddleware(Generic[A]):
-    """An invalid reply is replaced by an error with status 500.
+    """Replaces invalid replies with errors, with status 500.
 
-    *app* is the application that it wraps. *dialect* is the form of the replies; by default it is
-    recognised. *records* gets an event for each reply. *only* are the paths below which every
-    response counts as a reply. *skip* are the paths below which none does. Install it so that it
-    sees responses before any middleware compresses them.
+    *app* is the wrapped application. *dialect* is the format of the replies; by default it is
+    detected. *records* gets an event for each reply. Below the paths in *only*, every response
+    counts as a reply; below those in *skip*, none does. Install it so that it sees responses
+    before any middleware compresses them.
 
     The framework's own errors (404, 401) are not replies: their status says what they are. They
-    pass unchanged, or as envelopes with the same status if the dialect is `envelope`.
+    pass through unchanged, or as envelopes with the same status if the dialect is `envelope`.
     """
 
     def __init__(
@@ -186,14 +186,14 @@ class HttpMiddleware(Generic[A]):
 
     def check(self, response: AppResponse) -> CheckedResponse:
         if has_more_marks(response.body, MAX_VALUES):
-            # As a body that is too large, it is not checked.
+            # Like a body that is too large, it is not checked.
             return CheckedResponse(response.status)
         try:
             found = msgspec.json.decode(response.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
             if response.failed and not (response.body and "json" in response.media_type):
                 return self._pass_framework_error(response, None)
-            # The parser's message goes to the log only.
+            # The parser's message goes only to the log.
             logger().error("Error validating MCP response: it is not JSON: %s", exc)
             result = CheckResult(None, (), CHECK_FAILED, "the response is not JSON")
             return self._refuse(response, result)
@@ -202,7 +202,7 @@ class HttpMiddleware(Generic[A]):
         looks_like_reply = isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
         if response.failed and not looks_like_reply:
             return self._pass_framework_error(response, found)
-        # A missing timestamp is added to an envelope; it is not a reason to refuse it.
+        # An envelope without a timestamp gets one; it is not refused.
         lacks = isinstance(found, dict) and "success" in found and not found.get("timestamp")
         if lacks:
             found["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -32,11 +32,11 @@ _MAX_DISCARDED = 64 * 1024 * 1024
 _DISCARD_TIMEOUT = 5.0
 """Seconds to wait for the next bytes of a refused body."""
 
-# Written by hand, because it is sent when our own code failed.
+# Written by hand, because it is sent when our own code has failed.
 _INTERNAL_ERROR = HttpReply(500, b'{"error":"Internal server error"}', "application/json")
-_NO_LENGTH = "There is a body, and CONTENT_LENGTH is not set"
-_LENGTH_HINT = "set CONTENT_LENGTH to the number of bytes of the body"
-_MAX_BODY_HINT = "send less, or set ANSWERBACK_MAX_BODY to more where the server runs this"
+_NO_LENGTH = "The request has a body, but CONTENT_LENGTH is not set"
+_LENGTH_HINT = "set CONTENT_LENGTH to the number of bytes in the body"
+_MAX_BODY_HINT = "send less, or set ANSWERBACK_MAX_BODY higher in the web server's environment"
 
 
 class BadSetting(AnswerbackError):
@@ -52,7 +52,7 @@ class CgiRequest:
 
     def __init__(self, environ: Environ) -> None:
         self.method = _text(environ, "REQUEST_METHOD") or "GET"
-        # The web server has decoded the path.
+        # The web server has already decoded the path.
         path = _text(environ, "PATH_INFO") or "/"
         self.path = path[:-1] if path.endswith("/") and len(path) > 1 else path
         self.root = _text(environ, "SCRIPT_NAME")
@@ -69,7 +69,7 @@ class CgiRequest:
         return dict(_headers(self._environ))
 
     def describe_request(self, wire: str) -> RequestInfo:
-        """Return the data of the request for `ctx.request`."""
+        """Return the request's data for `ctx.request`."""
         from .cgi_request_info import CgiRequestInfo
 
         info = CgiRequestInfo(wire, self._environ)
@@ -85,10 +85,10 @@ class RequestBody:
         self._source = source
         self._length = _text(environ, "CONTENT_LENGTH")
         self._read = 0
-        """The number of bytes read."""
+        """The number of bytes read so far."""
 
     def read(self) -> bytes | Reply[Any]:
-        """Return the body, or its refusal."""
+        """Return the body, or a refusal."""
         length = self._length
         if "HTTP_CONTENT_ENCODING" in self._environ:
             refused = refuse_encoding(os.fsencode(self._environ["HTTP_CONTENT_ENCODING"]))
@@ -117,7 +117,7 @@ class RequestBody:
         return b"".join(chunks)
 
     def _has_body(self) -> bool:
-        """Return whether there are bytes on stdin without a length, as from a shell.
+        """Return whether stdin has bytes but no length is set, as in a call from a shell.
 
         It does not wait: a web server need not close the stdin of a request without a body.
         """
@@ -130,10 +130,10 @@ class RequestBody:
             return False
 
     def discard_rest(self) -> None:
-        """Read the part of the body that was refused, up to a limit.
+        """Read the rest of a refused body, up to a limit.
 
         Apache's mod_cgid and fcgiwrap write the whole body before they read the response. If the
-        program ends before that, they drop its response.
+        program exits before that, they drop its response.
         """
         rest = _MAX_DISCARDED + MAX_BODY
         if not self._is_without_length:
@@ -156,19 +156,19 @@ class RequestBody:
 
 
 def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: int = 0) -> int:
-    """Answer the one request, and return the exit status. Always writes a complete response.
+    """Answer the request, and return the exit status. Always writes a complete response.
 
     *source* is the file descriptor of the request's body.
     """
-    # A client's `Proxy` header must not become the proxy of a tool's own requests (httpoxy).
+    # A client's `Proxy` header must not become the proxy for a tool's own requests (httpoxy).
     os.environ.pop("HTTP_PROXY", None)
     body = RequestBody(environ, source)
 
     def interrupt(*_: object) -> None:
         raise Interrupted
 
-    # With Interrupted, Ctrl-C is not mistaken for the tool's exception. The web server may ignore
-    # the signal, and the author may handle it: both keep what they have set.
+    # With Interrupted, Ctrl-C is not mistaken for the tool's exception. If the web server ignores
+    # the signal, or the author handles it, leave it that way.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
     status = 0
@@ -187,7 +187,7 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
     body.discard_rest()
     phrase = "OK"
     if written.status != 200:
-        # The import takes a millisecond, which a success need not spend.
+        # Imported here: it takes a millisecond, which successful requests need not spend.
         from http import HTTPStatus
 
         phrase = HTTPStatus(written.status).phrase
@@ -235,7 +235,7 @@ def _authenticate(
     refused = step.refuse_others(environ.get("REMOTE_ADDR", ""))
     if refused is not None:
         return routes.refuse(refused, request)
-    # The keys of an issuer are fetched on an event loop.
+    # An issuer's keys are fetched on an event loop.
     import asyncio
 
     from ..core.authentication import Credentials
@@ -261,7 +261,7 @@ def _bad_request(message: str, hint: str | None = None) -> Reply[Any]:
 
 
 def _text(environ: Environ, name: str) -> str:
-    """Return a variable; bytes that are not UTF-8 are made visible."""
+    """Return a variable; bytes that are not UTF-8 are escaped."""
     return os.fsencode(environ.get(name, "")).decode("utf-8", "replace")
 
 

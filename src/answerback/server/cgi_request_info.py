@@ -1,4 +1,4 @@
-"""The data of a CGI request, read when a tool asks for it."""
+"""A CGI request's data, read when a tool asks for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CgiRequestInfo(RequestInfo):
-    """The data in the environment of a CGI program."""
+    """The request data in a CGI program's environment."""
 
     _source: Mapping[str, str]
     authenticated: User | None = None

@@ -1,4 +1,4 @@
-"""Calls from the same process: the in-memory wire, and one call without an event loop."""
+"""Calls in the same process: the in-memory wire, and single calls without an event loop."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def call(
 
 
 class UnawaitedCall(Unawaited[Reply[Any]]):
-    """The coroutine of a call; using it as a reply says that it was not awaited."""
+    """A call's coroutine; using it as a reply raises an error that says to await it."""
 
     __slots__ = ()
 

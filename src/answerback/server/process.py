@@ -1,12 +1,12 @@
-"""The process of a program that serves: its standard streams and its interpreter's settings.
+"""The serving process: its standard streams and its interpreter's settings.
 
 stdin (fd 0) and stdout (fd 1) are reserved for a wire's bytes: whatever a tool, its subprocess or
 a C library prints goes to stderr, and their stdin is empty.
 
-The settings of garbage collection and threads affect the whole process, so only the commands
-`serve`, `mcp` and `call` make them, and an author or the environment can prevent it.
-`python -m bench settings` shows the gain: typed records of 10 MB take 0.53 to 0.59 times the CPU
-time, calls over 1,000 connections 0.82 to 0.93 times, and a quick call beside two busy threads
+The garbage collection and thread settings affect the whole process, so only the `serve`, `mcp` and
+`call` commands apply them, and an author or the environment can turn them off.
+`python -m bench settings` shows the gain: 10 MB of typed records take 0.53 to 0.59 times the CPU
+time, calls over 1,000 connections 0.82 to 0.93 times, and a quick call next to two busy threads
 waits 0.07 to 0.12 times as long; calls over 32 connections take 1.11 to 1.13 times the CPU time.
 All settings were measured together.
 """
@@ -77,7 +77,7 @@ def take_stdout() -> Stdout:
     _open_closed_streams()
     own = os.dup(1)
     os.dup2(2, 1)
-    # This flushes the buffer of `sys.stdout`; fd 1 is stderr by now, so earlier prints go there.
+    # This flushes `sys.stdout`; fd 1 is already stderr, so earlier prints go there.
     if hasattr(sys.stdout, "reconfigure"):
         with suppress(OSError):
             sys.stdout.reconfigure(line_buffering=True)
@@ -112,7 +112,7 @@ def keep_stderr() -> None:
 
 
 class _KeptStderr(io.TextIOWrapper):
-    """A stderr that stays open when it is closed."""
+    """A stderr that ignores `close()`."""
 
     def close(self) -> None:
         self.flush()
@@ -121,7 +121,7 @@ class _KeptStderr(io.TextIOWrapper):
 def _open_closed_streams() -> None:
     """Open /dev/null for each stream that the parent closed.
 
-    Otherwise the next file that is opened would get its number, and prints would go there.
+    Otherwise the next opened file would get its number, and prints would go there.
     """
     for fd in (0, 1, 2):
         try:
@@ -149,6 +149,6 @@ def collect_garbage_less_often() -> None:
 
 
 def switch_threads_sooner() -> None:
-    """Let quick calls interrupt the threads of long ones sooner than by default."""
+    """Let quick calls interrupt the threads of long calls sooner than by default."""
     if os.environ.get(_OFF) != "0" and sys.getswitchinterval() == _DEFAULT_SWITCH_INTERVAL:
         sys.setswitchinterval(_SWITCH_INTERVAL)

@@ -1,4 +1,4 @@
-"""The shared database of a server: its URL from an option or the environment, and its users."""
+"""A server's shared database: its URL, from an option or the environment, and what uses it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 STATE, STATE_LISTEN = "ANSWERBACK_STATE", "ANSWERBACK_STATE_LISTEN"
-"""The environment variables for the database, and for the database itself behind a pooler."""
+"""The environment variables for the database's URL, and for its direct URL behind a pooler."""
 _SCHEMES = ("postgresql://", "postgres://")
 
 
 class WrongState(AnswerbackError):
-    """The URL of the state is missing or wrong, or a package is missing."""
+    """The state's URL is missing or wrong, or a package is missing."""
 
     code = "BAD_OPTION"
 
@@ -31,7 +31,7 @@ class WrongState(AnswerbackError):
 def state_of(
     url: str | None = None, *, listen: str | None = None, init: bool = False
 ) -> SharedState | None:
-    """Return the state at *url*, or that of the environment; None if neither names one.
+    """Return the state at *url*, or at the URL in the environment; None if neither is set.
 
     Raises WrongState or CannotUseState.
     """
@@ -48,10 +48,10 @@ def state_of(
 
 
 def check_url(url: str) -> None:
-    """Raise WrongState unless this is a URL of PostgreSQL, and its driver is installed."""
+    """Raise WrongState unless this is a PostgreSQL URL and the driver is installed."""
     if not url.startswith(_SCHEMES):
         raise WrongState(
-            "the state needs a URL of PostgreSQL, such as postgresql://user@host/database"
+            "the state needs a PostgreSQL URL, such as postgresql://user@host/database"
         )
     for package in ("psycopg", "cryptography"):
         if find_spec(package) is None:
@@ -64,7 +64,7 @@ def use_state(runtime: Runtime, shared: SharedState | None) -> bool:
     """Keep tasks, keys, sessions and limits in *shared*, if there is one."""
     if shared is None:
         return False
-    # It needs the driver of the database.
+    # Imported here, because it needs the database driver.
     from ..tasks.postgres_store import PostgresStore
 
     registry = runtime.registry
@@ -75,7 +75,7 @@ def use_state(runtime: Runtime, shared: SharedState | None) -> bool:
 
 
 class _Limits:
-    """Shares the limits of an app, also of entries that are registered later."""
+    """Shares an app's limits, including those of entries registered later."""
 
     def __init__(self, registry: Registry, shared: SharedState) -> None:
         self._registry = registry

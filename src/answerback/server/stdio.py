@@ -1,6 +1,6 @@
-"""MCP over stdio: the server of one client, and the pipe to it, which reads lines and sends frames.
+"""MCP over stdio: the server for one client, and its pipe, which reads lines and sends frames.
 
-A thread reads, so that a message is received while calls run; the main thread waits for the end.
+A thread reads, so that messages are received while calls run; the main thread waits for the end.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MAX_SENDING = 64
 AT_ONCE = 4096
 """A writable pipe takes this many bytes without blocking (PIPE_BUF)."""
 _CANCEL_SECONDS = 1.0
-"""The seconds cancelled calls get for `finally` blocks when a signal ends the server."""
+"""Seconds that cancelled calls get for `finally` blocks when a signal ends the server."""
 
 
 class StdinUnreadable(AnswerbackError):
@@ -64,7 +64,7 @@ class StdinUnreadable(AnswerbackError):
 class StdioServer:
     """Serves one client until it closes its end. *source* is the descriptor to read from.
 
-    *loop* runs coroutines in place of a loop of the server's own. The other arguments are those of
+    *loop* runs coroutines instead of the server's own loop. The other arguments are the same as for
     `Runtime`.
     """
 
@@ -81,7 +81,7 @@ class StdioServer:
     ) -> None:
         self._ended = threading.Event()
         self._has_loop = threading.Event()
-        """Set once the lifespan is the first thing on the event loop."""
+        """Set once calls may use the event loop: the lifespan is scheduled first."""
         self._out = out
         self._pipe = pipe = Pipe(source, out, self._ended.set)
         self._loop = LoopThread("answerback-loop") if loop is None else loop
@@ -114,14 +114,14 @@ class StdioServer:
         self._reading_failure: Exception | None = None
 
     def interrupt(self) -> None:
-        """End the server as Ctrl-C does; for a server that does not run in the main thread."""
+        """End the server like Ctrl-C; for a server that does not run in the main thread."""
         self._is_interrupted = True
         self._ended.set()
 
     def run(self) -> None:
         """Serve until the client has closed its end and its requests are answered.
 
-        An exception that a signal raises here cancels the calls, which get a second to end.
+        An exception raised here by a signal cancels the calls, which get a second to end.
         The lifespan starts while requests are read, and ends after the last answer.
         Raises StdinUnreadable if stdin cannot be read, and LifespanFailed.
         """
@@ -157,7 +157,7 @@ class StdioServer:
         try:
             while not self._ended.is_set() and (line := self._pipe.read_line()) is not None:
                 self._connection.receive(line)
-        except Exception as exc:  # noqa: BLE001 -- whatever ends the reading ends the server
+        except Exception as exc:  # noqa: BLE001 -- whatever stops the reader ends the server
             self._reading_failure = exc
         self._ended.set()
 
@@ -181,7 +181,7 @@ class StdioServer:
             self._ended.set()
 
     def _end_tasks(self, seconds: float) -> None:
-        """Let tasks stored in a file end; nobody could read the others' results."""
+        """Let tasks stored in a file end; the results of other tasks could not be read later."""
         tasks = self._runtime.tasks
         if tasks is not None and self._runtime.task_store is not None:
             # A function that blocks the event loop must not keep the process alive.
@@ -194,7 +194,7 @@ class StdioServer:
         if lifespan is None or self._lifespan_failure is not None:
             return
         try:
-            # Extra time, because the end has the same time-out and a better message.
+            # Extra time, because `try_to_stop` has the same time-out and a better message.
             failure = self._loop.run(lifespan.try_to_stop(self), lifespan.seconds + 2.0)
         except TimeoutError:
             from ..registry.lifespan import LifespanFailed, log_failure
@@ -213,9 +213,9 @@ def _signer() -> Signer:
 
 
 class Pipe:
-    """Reads lines, and sends whole frames, one at a time.
+    """Reads lines, and sends complete frames, one at a time.
 
-    A sending thread waits while the client does not read. The event loop never does: a frame that
+    A sending thread waits while the client does not read. The event loop never waits: a frame that
     cannot be written at once is left to a writing thread.
     """
 
@@ -306,7 +306,7 @@ class Pipe:
                 self.send(error_frame(None, error))
 
     def peer(self) -> McpPeer:
-        """Return the peer of a request over this pipe."""
+        """Return the peer for a request over this pipe."""
         peer = PipePeer()
         peer.pipe = self
         return peer
@@ -341,7 +341,7 @@ class Pipe:
             answer.set_result(response.result)
 
     def decline_all(self) -> None:
-        """Decline open requests: the client has closed its end and answers no more."""
+        """Decline open requests: the client has closed its end and will not answer."""
         self._closed = True
         for answer in list(self._requests.values()):
             _decline(answer)
@@ -389,7 +389,7 @@ class LineReader:
     def read(self) -> bytes | None:
         """Return the next non-blank line, or None at the end.
 
-        Raises RpcError for a huge line, and OSError if the descriptor cannot be read.
+        Raises RpcError for a line that is too long, and OSError if the descriptor cannot be read.
         """
         while True:
             end = self._buffer.find(b"\n", self._searched)
@@ -434,7 +434,7 @@ class LineReader:
             try:
                 chunk = os.read(self._source, 65536)
                 if not chunk and self._is_terminal and not os.isatty(self._source):
-                    # After a hang-up Linux ends a terminal's input as Ctrl-D does.
+                    # After a hang-up, Linux ends a terminal's input like Ctrl-D.
                     raise OSError(errno.EIO, os.strerror(errno.EIO))
                 return chunk
             except BlockingIOError:

@@ -1,1 +1,1 @@
-"""The ASGI application of an app, with MCP and REST at one address."""
+"""An app's ASGI application, with MCP and REST at one address."""

@@ -1,7 +1,7 @@
-"""AsgiApp: the ASGI application. It routes a request to MCP or to REST.
+"""AsgiApp: the ASGI application, which routes each request to MCP or REST.
 
-Around these are the layers that few apps have: CORS, the author's own pages, trusted proxies. At
-the end is what the application does for itself if another server runs it.
+Optional layers surround it: CORS, the author's own pages, trusted proxies. The end of the module
+is for running under another server.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _SHOWN_HEADERS = (
 
 
 class Cors:
-    """Adds the headers of CORS to the responses of *answer*."""
+    """Adds CORS headers to the responses of *answer*."""
 
     def __init__(
         self, answer: ASGIApp, origins: Sequence[str], guard: Guard, routes: Routes
@@ -112,11 +112,11 @@ class Cors:
 
 
 class _TooLarge(Exception):
-    """The body of a request is larger than the server allows."""
+    """The request body is larger than the server allows."""
 
 
 class AuthorPages:
-    """The pages of an app and the apps it includes."""
+    """Serves the pages of an app and of the apps it includes."""
 
     def __init__(self, registry: Registry, guard: Guard, routes: Routes, max_body: int) -> None:
         self._max_body = max_body
@@ -172,11 +172,11 @@ class AuthorPages:
                 refused = too_large(self._max_body, MAX_BODY_HINT)
                 await request.respond_with(self._routes.refuse(refused, request))
         except ClientDisconnect:
-            return  # The page was reading the body, and nobody waits for an answer.
+            return  # The page was reading the body; there is no client left to answer.
         except Exception as exc:
             if isinstance(exc, ToolError):
                 reply: Reply[Any] = Reply(error=error_for(exc, scope["path"], MASKED, noun="page"))
-            else:  # Its message is not for the client.
+            else:  # Its message must not reach the client.
                 log_internal_error(f"{scope['method']} {scope['path']}")
                 reply = failure("Internal server error")
             if has_begun:
@@ -187,19 +187,19 @@ class AuthorPages:
 _AFTER_FAILURE = 1.0
 """Seconds until the next attempt to join the other hosts."""
 _NOT_AUTHENTICATED = (
-    "the app %r is mounted at %s, and nothing authenticates its callers: dependencies of FastAPI "
-    "do not reach a mounted application. Give it auth=, or mount app.asgi(auth=False) if anyone "
+    "the app %r is mounted at %s, and nothing authenticates its callers: FastAPI dependencies do "
+    "not apply to a mounted application. Give it auth=, or mount app.asgi(auth=False) if anyone "
     "may call it"
 )
 _SEVERAL_WORKERS = "this process seems to be one of several workers. "
 _NO_SECRET = (
-    "ANSWERBACK_SECRET is not set: a worker does not know the MCP sessions of the others, or the "
-    "questions that they asked. Set it to the same value for all of them. "
+    "ANSWERBACK_SECRET is not set: a worker does not recognise the other workers' MCP sessions, or "
+    "the questions that they asked. Set it to the same value for all of them. "
 )
 _NOT_SHARED = (
-    "The workers do not share what changes in an MCP session: the answers to questions, "
+    "The workers do not share changes to an MCP session: the answers to questions, "
     "cancellations, log levels, subscriptions and the end of a session need sticky sessions. "
-    "Clients of 2026-07-28 and `serve --workers` do not need them"
+    "Clients that use 2026-07-28 and `serve --workers` do not need them"
 )
 _ONLY_HEALTH = failure("This process runs tasks, and takes no calls", code="ROUTE_NOT_FOUND")
 
@@ -230,16 +230,16 @@ class AsgiApp:
             if step is not None:
                 self._auth = Authenticated(step, self._routes, self._mcp_paths)
         self.under_other_server = True
-        """Whether another server runs this application; ours sets it to False."""
+        """Whether another server runs this application; our own server sets it to False."""
         self._is_new = True
         self._only_health = options.only_health
         self._has_console = options.console and not options.only_health
         self._has_sessions = options.sessions and registry.sessions
         self._is_closing = False
         self.is_draining = False
-        """Whether the server, which still serves, asks load balancers for no more calls."""
+        """Whether load balancers are asked to send no more calls; the server still serves."""
         self._must_join = runtime.state is not None
-        """Whether there are other hosts, which this process has yet to join."""
+        """Whether this process still has to join the other hosts."""
         self._joining = asyncio.Lock()
         self._unlink: Callable[[], None] | None = None
         runtime.checks["shutdown"] = lambda: HealthState(not (self.is_draining or self._is_closing))
@@ -253,14 +253,14 @@ class AsgiApp:
         elif self.under_other_server:
             if self._is_new:
                 self._is_new = False
-                # At the first request, what another server does not do for the application.
+                # On the first request, do what another server does not do for the application.
                 if self._options.signals:
                     _call_before_shutdown(self._shut_down)
                 is_guarded = self._auth is not None or self._registry.requires or "user" in scope
                 if scope.get("root_path") and self._options.auth and not is_guarded:
                     logger().info(_NOT_AUTHENTICATED, self._registry.name, scope["root_path"])
             try:
-                # A server or a framework that mounts this application may not start it.
+                # A server or a mounting framework may not send lifespan events.
                 if self._must_join and not await self._join_or_refuse(scope, receive, send):
                     return
                 await self._answer_http(scope, receive, send)
@@ -283,7 +283,7 @@ class AsgiApp:
 
     @cached_property
     def _answer_http(self) -> ASGIApp:
-        # At the first request, because of the pages.
+        # Chosen at the first request, because pages may be registered until then.
         layers = (self._proxies, self._auth, self._author_pages, self._cors)
         has_layers = any(layer is not None for layer in layers)
         return self._answer_through_layers if has_layers else self._answer
@@ -299,13 +299,13 @@ class AsgiApp:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
-        # Only a few paths can be the console's, so that it costs the other requests nothing.
+        # The console has only a few paths, so it costs other requests nothing.
         may_be_console = request.path in CONSOLE_PATHS or request.path == request.root
         if self._has_console and may_be_console and await self._console.answer(request):
             return
         body: bytes | Reply[Any] = b""
         try:
-            # Read before anything is refused: a client that is still sending does not read.
+            # Read the body before refusing anything: a client that is still sending does not read.
             if request.method not in ("GET", "HEAD"):
                 body = await request.body(self._max_body)
         except ClientDisconnected:
@@ -350,7 +350,7 @@ class AsgiApp:
                 watch.stop()
 
     async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the lifespan events of the server, and refuse a WebSocket."""
+        """Answer the server's lifespan events, and refuse WebSockets."""
         if scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1000})
@@ -398,13 +398,13 @@ class AsgiApp:
             if self._unlink is not None:
                 self._unlink()
             await self._bus.close()
-            # A later start joins again, with another number.
+            # A later start joins again, under a new number.
             self._must_join = True
             self.runtime.state.close()
         return error
 
     def open(self) -> None:
-        """Serve, even after a shutdown."""
+        """Accept requests, even after an earlier shutdown."""
         self._is_closing = self.runtime.is_stopped = False
         if "_mcp" in self.__dict__:
             self._mcp.open()
@@ -412,24 +412,24 @@ class AsgiApp:
     def close(self) -> None:
         """End open streams and questions."""
         self._is_closing = True
-        # Without an MCP request there is nothing to end.
+        # If no MCP request has arrived, there is nothing to end.
         if "_mcp" in self.__dict__:
             self._mcp.close()
 
     def _shut_down(self) -> None:
-        """Prepare for the end of another server, which may not notify this application."""
+        """Prepare for a shutdown that the other server may not announce."""
         self.close()
         self.runtime.write_records()
 
     async def _join_hosts(self) -> None:
-        """Start the state and join the processes that share it, once; raises Unavailable."""
+        """Start the shared state and join the other processes, once; raises Unavailable."""
         assert self.runtime.state is not None
         async with self._joining:
             if self._must_join:
                 from .database_bus import DatabaseBus
 
                 self.runtime.state.start()
-                # It belongs to the bus of an earlier start, or of an attempt that failed.
+                # Any existing endpoint belongs to the bus of an earlier start or failed attempt.
                 self.__dict__.pop("_mcp", None)
                 await self.join(DatabaseBus(self.runtime.state, self._registry))
 
@@ -446,7 +446,7 @@ class AsgiApp:
 
     @cached_property
     def _author_pages(self) -> AuthorPages | None:
-        # At the first request: an author may register pages after the application was made.
+        # At the first request: an author may register pages after creating the application.
         if not any(app.routes for app in self._registry.apps()):
             return None
         return AuthorPages(self._registry, self._guard, self._routes, self._max_body)
@@ -467,10 +467,10 @@ class AsgiApp:
 
 
 def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
-    """Return the application that another server runs; warn of what several workers lack."""
+    """Return an application for another server to run; warn of what several workers lack."""
     pages = [page.path for app in registry.apps() for page in app.routes]
     if options.mcp in pages or options.mcp.removeprefix(registry.contract.route) in registry.tools:
-        raise BadOption(f"{options.mcp!r} cannot be the path of MCP; a page or a tool has it")
+        raise BadOption(f"{options.mcp!r} cannot be the MCP path; a page or a tool uses it")
     if not options.auth and registry.auth is not None:
         raise BadOption("auth=False is for an app without auth=; leave one of the two out")
     runtime = runtime_on_loop(registry)
@@ -484,9 +484,9 @@ def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
 
 
 def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
-    """Return the scope as a trusted proxy's client sent it; *scope* itself from other addresses.
+    """Return the scope as a trusted proxy's client sent it; *scope* itself for other peers.
 
-    `server` stays the real address of this server, by which the guard recognises loopback.
+    `server` stays this server's real address, so that the guard recognises loopback.
     """
     client = scope.get("client")
     if client is None or not proxies.trusts(client[0]):
@@ -500,7 +500,7 @@ def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
     if forwarded.host is not None:
         changed[FORWARDED_HOST] = forwarded.host
     if forwarded.prefix and forwarded.prefix != scope.get("root_path"):
-        # The path is the whole path in ASGI, and the proxy has removed the prefix.
+        # In ASGI, `path` includes the prefix, which the proxy has removed.
         changed["root_path"] = forwarded.prefix + scope.get("root_path", "")
         changed["path"] = forwarded.prefix + scope["path"]
     return changed
@@ -511,7 +511,7 @@ def _warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
     text = ("" if has_secret else _NO_SECRET) + (_NOT_SHARED if has_sessions else "")
     if not text:
         return
-    # The server's environment or arguments may have the number; the last one counts.
+    # The environment or the arguments may set the number of workers; the last one counts.
     arguments = sys.argv[1:]
     values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
     for index, argument in enumerate(arguments):
@@ -522,7 +522,7 @@ def _warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
     if counts:
         is_one_of_several = counts[-1] > 1
     else:
-        # A settings file may set the number, which is then unknown here.
+        # A settings file may set the number; it is not visible here.
         is_worker = _is_child() or "gunicorn.arbiter" in sys.modules
         is_one_of_several = is_worker and "--reload" not in sys.argv
     if is_one_of_several:
@@ -530,33 +530,33 @@ def _warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
 
 
 def _is_child() -> bool:
-    """Return whether multiprocessing made this process, as uvicorn, hypercorn and granian do."""
+    """Return whether multiprocessing started this process (uvicorn, hypercorn, granian)."""
     multiprocessing = sys.modules.get("multiprocessing")
     return multiprocessing is not None and multiprocessing.parent_process() is not None
 
 
 def _call_before_shutdown(close: Callable[[], None]) -> None:
-    """Call *close* in the event loop as soon as a signal tells the server to end.
+    """Call *close* in the event loop as soon as a signal tells the server to stop.
 
-    Servers wait for all responses to end before they notify the application of a shutdown, and they
-    do not notify a mounted application. A stream would keep them from ending. Many servers then end
-    the process in a way that skips `atexit`. *close* is a method; the handlers, which stay, do not
-    keep its object in memory.
+    Servers notify the application of a shutdown only after all responses have ended, and never
+    notify a mounted application, so an open stream would block the shutdown. Many servers then exit
+    in a way that skips `atexit`. *close* is a bound method; the signal handlers stay installed but
+    do not keep its object alive.
     """
     if threading.current_thread() is not threading.main_thread():
         return
     loop = asyncio.get_running_loop()
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     if handlers[signal.SIGTERM] is signal.SIG_DFL and _is_child():
-        # hypercorn sends SIGTERM to workers that already end. Without a handler the signal would
-        # end the process before its records are written.
+        # hypercorn sends SIGTERM to workers that are already shutting down. Without a handler, the
+        # signal would kill the process before its records are written.
         def exit_while_running(number: int, frame: FrameType | None) -> None:
             if loop.is_running():
                 sys.exit(128 + number)
 
         signal.signal(signal.SIGTERM, exit_while_running)
         return
-    # A process that does not handle SIGTERM is not a server that waits.
+    # A process without a SIGTERM handler is not a server that shuts down gracefully.
     if not callable(handlers[signal.SIGTERM]):
         return
 
@@ -575,7 +575,7 @@ def _call_before_shutdown(close: Callable[[], None]) -> None:
 
 
 class Authenticated:
-    """Authenticates the requests of an AsgiApp."""
+    """Authenticates requests to an AsgiApp."""
 
     def __init__(
         self, step: AuthenticationStep, routes: Routes, mcp_paths: tuple[str, ...]
@@ -585,7 +585,7 @@ class Authenticated:
         self._mcp_paths = mcp_paths
 
     async def answer_page(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Answer a request for the metadata, which is public; return False for other requests."""
+        """Answer a request for the public metadata; return False for other requests."""
         if ".well-known" not in scope["path"]:
             return False
         request = HttpRequest(scope, receive, send)
@@ -597,7 +597,7 @@ class Authenticated:
     async def answer(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply | None:
         """Return the response to a request that is refused or needs no user; None lets it proceed.
 
-        `scope["user"]` is the user then, or None for an anonymous request.
+        `scope["user"]` is then the user, or None for an anonymous request.
         """
         if self._step.loopback_only:
             named = _names(request) if self._step.has_post(request.path) else []
@@ -633,7 +633,7 @@ def _addresses(request: HttpRequest) -> list[str]:
 
 
 def _names(request: HttpRequest) -> list[str]:
-    """Return the hosts that a request names; a proxy without a name counts as an empty one.
+    """Return the hosts that a request names; a proxy that names none adds an empty name.
 
     Another host's page may be allowed to call tools, but must not get a test token.
     """

@@ -1,8 +1,8 @@
-"""DatabaseBus: messages between the processes of several hosts, through their shared database.
+"""DatabaseBus: messages between processes on several hosts, through their shared database.
 
-A session's changes and the switches of tools are kept in tables, so a new process knows them too.
-Other messages are rows that their receivers take. A notice says that there is something new; a
-process that misses it looks two seconds later.
+Session changes and tool switches are stored in tables, so that new processes can read them too.
+Other messages are rows that their receivers take. A notice announces that there is something new;
+a process that misses it checks two seconds later.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ _ALL, _MEMBERS, _APPLIED = "all", "members", "applied"
 """The first words of notices: for all processes, about a process that joined or left, and from a
 process that has applied a change. A notice for one process begins with its number."""
 _CONFIRMED = 0.5
-"""Seconds for which a change waits until all processes have applied it."""
+"""Seconds that a change waits for all processes to apply it."""
 _POLL = BEAT
-"""Seconds between heartbeats; a process then looks for messages even without a notice."""
+"""Seconds between heartbeats, when a process checks for messages even without a notice."""
 _DEADLINE = 2.5
-"""Seconds after which a request does not wait for the database any more."""
+"""Seconds after which a request stops waiting for the database."""
 _THREADS = 4
-"""As many as the process has connections, so that no change waits for more than a deadline."""
+"""One for each of the process's connections, so that no change waits longer than a deadline."""
 
 _session_changes = msgspec.msgpack.Decoder(SessionChanged)
 
 
 class DatabaseBus(WorkerBus):
-    """The number of this process comes from the database."""
+    """A bus whose process number comes from the database."""
 
     def __init__(self, shared: SharedState, registry: Registry) -> None:
         super().__init__()
@@ -80,9 +80,9 @@ class DatabaseBus(WorkerBus):
         self._taken: list[bytes] = []
         self._looking: set[asyncio.Task[float | None]] = set()
         self._to_confirm: list[str] = []
-        """The changes of other processes that wait until this one has applied them."""
+        """Other processes' changes that this one must confirm once it has applied them."""
         self._unconfirmed: dict[str, tuple[set[int], asyncio.Event]] = {}
-        """By change of this process: who has yet to apply it, and the event that all have."""
+        """For each local change: the processes yet to apply it, and an event set when all have."""
 
     async def start(self, on_message: OnMessage) -> None:
         self._loop = asyncio.get_running_loop()
@@ -123,7 +123,7 @@ class DatabaseBus(WorkerBus):
         return await self._put(message, worker)
 
     async def catch_up(self) -> int:
-        # In a task of its own: if a request ends meanwhile, the messages are still applied.
+        # In a separate task: if a request ends meanwhile, the messages are still applied.
         looking = spawn(self._catch_up(), self._looking)
         await asyncio.wait({looking}, timeout=_DEADLINE)
         time = looking.result() if looking.done() else None
@@ -132,7 +132,7 @@ class DatabaseBus(WorkerBus):
         return int(time * 1e9)
 
     async def _catch_up(self) -> float | None:
-        """Apply all changes and messages; return the time, or None if the database is away."""
+        """Apply all changes and messages; return the time, or None if the database is down."""
         async with self._catching_up:
             confirmed, self._to_confirm = self._to_confirm, []
             try:
@@ -144,7 +144,7 @@ class DatabaseBus(WorkerBus):
                     await self._deliver(SessionEnded(row.nonce, row.expires))
                 else:
                     await self._deliver(_state_in(row.state) or SessionChanged(row.nonce))
-            # The messages come last: one may say that a list has changed.
+            # Messages come last, because one may announce that a list has changed.
             apply_switches(self._registry, switches)
             for message in messages:
                 await self._deliver(message)
@@ -153,10 +153,10 @@ class DatabaseBus(WorkerBus):
         return time
 
     def forward_switch(self, switch: Switch) -> None:
-        """Keep a switch for all processes before it is applied here. It blocks the thread."""
+        """Store a switch for all processes before it is applied here. Blocks the thread."""
         self._switches.keep(switch.app, switch.what, switch.value, on=switch.on)
         self._notices.send(_TOPIC, _ALL)
-        # Another process may have changed the same thing: read here, too, what holds.
+        # Another process may have changed the same thing: read the current state here too.
         self._soon(self._woken.set)
 
     async def _put(self, message: WorkerMessage, receiver: int | None) -> bool:
@@ -166,15 +166,15 @@ class DatabaseBus(WorkerBus):
         return bool(receivers)
 
     async def _wait_for_all(self) -> None:
-        """Wait until the other processes have applied a change, unless that takes long.
+        """Wait until the other processes have applied a change, unless that takes too long.
 
-        So whichever process takes the client's next request, it knows the change.
+        Whichever process gets the client's next request then knows about the change.
         """
         change = os.urandom(8).hex()
         missing, complete = set(self._living - {self.number}), asyncio.Event()
         self._unconfirmed[change] = missing, complete
         self._notices.send(_TOPIC, f"{_ALL} {change}")
-        # Another process may have changed the same thing: read here, too, what holds.
+        # Another process may have changed the same thing: read the current state here too.
         self._woken.set()
         try:
             with suppress(TimeoutError):
@@ -185,21 +185,21 @@ class DatabaseBus(WorkerBus):
             del self._unconfirmed[change]
 
     def _look(self) -> tuple[list[WorkerMessage], list[SessionRow], list[Switch], float]:
-        # In this order: the sender of a message has stored its switches before.
+        # In this order: a sender stores its switches before it sends a message.
         self._taken += self._mailbox.take()
         switches = [msgspec.convert(row, Switch) for row in self._switches.all()]
         if self._must_read_all:
             self._must_read_all = False
             self._sessions.read_all_again()
-        # Last, because it returns each change once, and the database may fail in between. The
-        # messages were kept until here for the same reason.
+        # Last, because it returns each change only once, and the database may fail in between.
+        # `_taken` keeps the messages until here for the same reason.
         time, sessions = self._sessions.changed()
         messages = []
         for taken in self._taken:
             try:
                 messages.append(decode_message(taken))
             except msgspec.DecodeError as exc:
-                logger().warning("a message from a process of another version is ignored: %s", exc)
+                logger().warning("ignored a message from a process with another version: %s", exc)
         self._taken = []
         return messages, sessions, switches, time
 
@@ -220,7 +220,7 @@ class DatabaseBus(WorkerBus):
                 await self.catch_up()
             except Unavailable:
                 self._was_away = True  # Already logged.
-            except Exception:  # noqa: BLE001 -- the sessions of this process need the watch
+            except Exception:  # noqa: BLE001 -- this process's sessions depend on the watch
                 log_internal_error("looking for messages from other processes")
 
     async def _beat(self) -> None:
@@ -235,15 +235,15 @@ class DatabaseBus(WorkerBus):
         await self._in_thread(self._sessions.remove_expired)
         if self._was_away:
             self._was_away = False
-            # A database that has crashed has lost the messages.
+            # A database that has crashed loses the messages.
             await self._deliver(MessagesLost())
         lost, self._living = self._living - living, living
         for worker in lost:
             await self._deliver(WorkerLost(worker))
 
     def _on_notice(self, id: str | None) -> None:
-        """Called in the thread that listens."""
-        # Without an id notices may be lost, and the database may be a restored one.
+        """Called in the listening thread."""
+        # Without an id, notices may have been lost, and the database may have been restored.
         self._must_read_all = self._must_read_all or id is None
         self._soon(self._receive_notice, *(id or _MEMBERS).split(" "))
 
@@ -275,7 +275,6 @@ class DatabaseBus(WorkerBus):
 
 
 def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) -> bytes:
-    """Return a session's state after a change."""
     session = _state_in(before) or SessionChanged(message.nonce)
     if isinstance(message, LogLevelSet):
         return encode_message(msgspec.structs.replace(session, level=message.level))

@@ -1,6 +1,6 @@
-"""Requests in flight over HTTP: an MCP request's peer with its response, and a timer for all.
+"""Requests in flight over HTTP: each MCP request's peer and response, and one shared timer.
 
-Questions that wait for a client's answer are here too, and the watch over a REST call's client.
+Questions waiting for a client's answer are here too, and so is the disconnect watch for REST calls.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SHUTTING_DOWN = "The server is shutting down, so the client cannot answer"
 
 
 class PendingQuestions:
-    """The questions that wait for an answer, by session and request id."""
+    """The questions waiting for an answer, by session and request id."""
 
     def __init__(self, worker: int) -> None:
         self._worker = worker
@@ -57,7 +57,7 @@ class PendingQuestions:
     async def ask(
         self, nonce: bytes, stream: EventStream, method: str, params: Json
     ) -> msgspec.Raw:
-        """Ask the client of a session, and wait for its answer."""
+        """Ask a session's client, and wait for its answer."""
         if self._closed:
             raise Declined(_SHUTTING_DOWN)
         id = f"ask-{self._worker}_{os.urandom(8).hex()}"
@@ -89,7 +89,7 @@ class PendingQuestions:
         return self._worker if found is None else int(found[1])
 
     def decline_all(self, nonce: bytes) -> None:
-        """Decline all questions of a session that has ended."""
+        """Decline all questions in a session that has ended."""
         self._decline([answer for key, answer in self._open.items() if key[0] == nonce], _NO_ANSWER)
 
     def open(self) -> None:
@@ -108,32 +108,32 @@ class PendingQuestions:
 
 
 TICK = 0.1
-"""Seconds between two ticks of the timer; a request running at two ticks is slow."""
+"""Seconds between timer ticks; a request still running at its second tick is slow."""
 
 
 class HttpPeer(McpPeer):
     """One MCP request in flight over HTTP: its client, and the response to its POST.
 
     The response is plain JSON, or an event stream if a frame is sent before the result.
-    Nothing is written before that, so that the response can still get another status.
+    Nothing is written before that, so that the response's status can still change.
     """
 
     on_disconnect: Callable[[], object] | None = None
-    """Called when a slow request's client has disconnected; None does not watch for it."""
+    """Called when a slow request's client disconnects; None to not watch for that."""
     cancel_on_disconnect = False
-    """Cancel a slow request when its client has disconnected."""
+    """Cancel a slow request when its client disconnects."""
     key: tuple[bytes, Id] | None = None
     """The session and id of a request that its client can cancel by notification."""
     questions: PendingQuestions | None = None
-    """Where questions to the client of a session wait for their answers."""
+    """Where questions to a session's client wait for their answers."""
     task: asyncio.Task[Any] | None = None
     """The task that answers the request, while it runs; it is cancelled with the request."""
     prime = False
-    """Begin the event stream with an empty event that has an id, so that it can be resumed."""
+    """Start the event stream with an empty event that has an id, so that it can be resumed."""
     http: HttpRequest
     can_refuse_by_status = True
     is_held = False
-    """Whether gates have yet to decide about the request; no stream begins before that."""
+    """Whether gates have yet to decide on the request; no stream starts before they do."""
     _wants_stream = False
     _stream: EventStream | None = None
     _writing: asyncio.Task[None] | None = None
@@ -194,7 +194,7 @@ class HttpPeer(McpPeer):
             writing = self.stream.write_to(
                 self.http.send, start=0, prime=self.prime, expires=expires
             )
-            # The task must not keep the call alive, because the call keeps the task.
+            # The task must not keep the call alive, because the call keeps the task alive.
             context = copy_context()
             context.run(CURRENT.set, None)
             self._writing = self.loop.create_task(writing, context=context)
@@ -238,7 +238,7 @@ class HttpPeer(McpPeer):
         await self._writing
 
     async def abandon(self) -> None:
-        """Send nothing more to a disconnected client, even if the tool still runs."""
+        """Send nothing more to a disconnected client, even if the tool is still running."""
         self._closed = True
         await self._end_response()
 
@@ -276,12 +276,12 @@ class HttpPeer(McpPeer):
     def stop_watching(self) -> None:
         if self._watching is not None:
             self._watching.cancel()
-            # A cancelled task keeps its exception, whose traceback keeps this peer.
+            # A cancelled task keeps its exception, whose traceback keeps this peer alive.
             self._watching = None
 
     async def _watch(self) -> None:
         """Keep a silent connection alive with a stream, and notice if the client disconnects."""
-        # Read here: a peer that kept its own method would be a reference cycle.
+        # Looked up here: a peer that stored its own method would be a reference cycle.
         on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
         if on_disconnect is None:
             await asyncio.sleep(KEEP_ALIVE)
@@ -298,7 +298,7 @@ class HttpPeer(McpPeer):
 
 
 class BatchPeer(HttpPeer):
-    """One request of a batch; its frames go into the response of the whole batch."""
+    """One request in a batch; its frames go into the batch's response."""
 
     can_refuse_by_status = False
 
@@ -325,7 +325,7 @@ class BatchPeer(HttpPeer):
 
 
 class InFlight:
-    """The running MCP requests: every request is entered, so that it can be cancelled.
+    """The running MCP requests, registered so that they can be cancelled.
 
     One timer serves all of them, because a timer for each would cost more.
     """
@@ -335,7 +335,7 @@ class InFlight:
         self._by_key: dict[tuple[bytes, Id], HttpPeer] = {}
         self._is_ticking = False
         self._detached: set[asyncio.Task[None]] = set()
-        """The calls that continue although their clients have disconnected."""
+        """Calls that are still running after their clients disconnected."""
 
     async def run_detachable(self, peer: HttpPeer, steps: Coroutine[Any, Any, None]) -> None:
         """Answer a request; return once it is answered, or once its client has disconnected.
@@ -406,13 +406,13 @@ class InFlight:
             peer.stop_watching()
         if not peer.cancelled:
             return frame
-        # A tool may have ignored its cancellation; its client does not wait for the result.
+        # A tool may have ignored its cancellation; its client is no longer waiting for the result.
         assert task is not None
         task.uncancel()
         return None
 
     def cancel(self, session: bytes, id: Id) -> bool:
-        """Cancel a request of a session; return whether it runs here."""
+        """Cancel a session's request; return whether it was running here."""
         peer = self._by_key.get((session, id))
         if peer is not None:
             peer.cancel()
@@ -432,7 +432,7 @@ class InFlight:
 class DisconnectWatch:
     """Says whether a call's client has disconnected.
 
-    Most calls end before the watch begins.
+    Most calls end before it starts watching.
     """
 
     def __init__(self, receive: Receive) -> None:

@@ -1,8 +1,8 @@
-"""MCP's Streamable HTTP at one path, both eras, and `POST /message` for one plain request.
+"""MCP's Streamable HTTP at one path, for both eras, and `POST /message` for plain requests.
 
-In the stateful era, sessions are in signed ids, and streams can be resumed. In the stateless era,
-each POST is complete, and disconnecting cancels it. Its clients repeat parts of the body in
-headers, for proxies and gateways; a request whose headers differ from its body is refused.
+In the stateful era, a signed id holds the session, and streams can be resumed. In the stateless
+era, each POST stands by itself, and disconnecting cancels it. Its clients repeat parts of the body
+in headers, for proxies and gateways; a request whose headers differ from its body is refused.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from ...protocol.task_methods import TaskFeed
 _STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
 _ACCEPTED = (b"json", b"event-stream", b"application/*", b"*/*")
-"""Parts of an Accept header, one of which a client must send if it sends the header."""
+"""Parts of an Accept header; a client that sends the header must include one of them."""
 METHOD = b"mcp-method"
 NAME = b"mcp-name"
 PARAM = b"mcp-param-"
@@ -86,7 +86,7 @@ _NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 class McpEndpoint:
-    """Checks a request, finds its era, and hands it on."""
+    """Checks each request, finds its era, and passes it on."""
 
     def __init__(self, runtime: Runtime, signer: Signer, bus: WorkerBus, *, sessions: bool) -> None:
         self._registry = registry = runtime.registry
@@ -124,7 +124,6 @@ class McpEndpoint:
             await http.respond(error.status, (*error.headers, *JSON_HEADERS), frame)
 
     async def apply(self, message: WorkerMessage) -> None:
-        """Apply another worker's message."""
         if isinstance(message, RegistryChanged):
             self._registry.changes.deliver(message.change)
         elif isinstance(message, RegistrySwitched):
@@ -133,7 +132,7 @@ class McpEndpoint:
             await self._stateful.sync.apply(message)
 
     def open(self) -> None:
-        """Serve, even after a shutdown."""
+        """Accept requests, even after an earlier shutdown."""
         self._stateful.sync.questions.open()
 
     def close(self) -> None:
@@ -227,7 +226,7 @@ def _names_stateless_version(http: HttpRequest) -> bool:
 
 
 class Stateful:
-    """Answers POST, GET and DELETE of clients up to 2025-11-25."""
+    """Answers POST, GET and DELETE requests from clients up to 2025-11-25."""
 
     def __init__(
         self,
@@ -246,7 +245,6 @@ class Stateful:
         self._open_streams: set[EventStream] = set()
 
     async def post(self, request: Request, meta: Meta | None, http: HttpRequest) -> None:
-        """Answer one request."""
         if request.method == "initialize":
             await self._initialize(request, http)
             return
@@ -262,10 +260,10 @@ class Stateful:
             peer.key = (client.nonce, request.id)
             peer.session = client.session
             peer.questions = self.sync.questions
-        # A client that names the event stream first gets one at once.
+        # A client that lists text/event-stream first gets a stream at once.
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
             self._begin_stream(peer, client, request.id)
-        # Nothing is lost by it: the client can wait for the same task again.
+        # Nothing is lost by cancelling: the client can wait for the same task again.
         peer.cancel_on_disconnect = request.method == "tasks/result" and peer.stream.id is None
         if request.method in SESSION_METHODS:
             await peer.finish(await self._answer_session(request, client, peer))
@@ -285,7 +283,7 @@ class Stateful:
         await http.respond(202, (), b"")
 
     async def post_batch(self, texts: list[bytes], http: HttpRequest) -> None:
-        """Answer the messages of a batch, one by one."""
+        """Answer the messages in a batch, one by one."""
         client = self._sessions.identify(http)
         if not client.version.batches or not texts:
             reason = "The batch is empty" if not texts else "This protocol version has no batches"
@@ -325,7 +323,7 @@ class Stateful:
         await batch.finish(b"[%b]" % b",".join(frames) if frames else None)
 
     async def get(self, http: HttpRequest) -> None:
-        """Send the notifications of a session, or the rest of a resumed stream."""
+        """Send a session's notifications, or the rest of a resumed stream."""
         client = self._sessions.identify(http)
         if client.session is None:
             raise HttpError(405, RpcError(INVALID_REQUEST, "No session"), Allow="POST, DELETE")
@@ -334,7 +332,7 @@ class Stateful:
             await self._write(resumed, http, start)
             return
         since = await self._bus.catch_up()
-        # The session may have ended at another host.
+        # The session may have ended on another host.
         client = self._sessions.identify(http)
         stream = EventStream(asyncio.get_running_loop())
         opened = await self.sync.open_stream(client, since)
@@ -351,7 +349,6 @@ class Stateful:
             self.sync.close_stream(opened)
 
     async def delete(self, http: HttpRequest) -> None:
-        """End a session."""
         client = self._sessions.identify(http)
         if client.session is None:
             raise HttpError(400, RpcError(INVALID_REQUEST, "Missing Mcp-Session-Id"))
@@ -391,7 +388,7 @@ class Stateful:
         await http.respond(200, headers, result_frame(request.id, result))
 
     def _begin_stream(self, peer: HttpPeer, client: HttpClient, request: Id | None) -> None:
-        """Respond with an event stream; the client of a session can resume it."""
+        """Respond with an event stream; a session's client can resume it."""
         if client.session is None:
             peer.begin_stream()
             return
@@ -416,11 +413,11 @@ class Stateful:
     async def _answer_part(
         self, message: Message | RpcError, client: HttpClient, batch: HttpPeer
     ) -> Frame | None:
-        """Return the response to one message of a batch, if it gets one."""
+        """Return the response to one message in a batch, if it gets one."""
         if isinstance(message, RpcError):
             return error_frame(message.id, message)
         if not isinstance(message, Request):
-            # A batch with requests has a response, whose status does not depend on this.
+            # A batch with requests gets a response, whose status does not depend on this.
             with suppress(Unavailable):
                 await self.sync.accept(message, client)
             return None
@@ -458,13 +455,13 @@ def _can_be_asked(client: ClientCapabilities) -> bool:
 
 
 def _unavailable(exc: Unavailable) -> RpcError:
-    """Return the error of a request that needs the database, which is away."""
+    """Return the error for a request that needs the database while it is unavailable."""
     data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
     return RpcError(INTERNAL_ERROR, exc.message, data)
 
 
 class Stateless:
-    """Answers POSTs of clients from 2026-07-28 on."""
+    """Answers POST requests from clients that use 2026-07-28 or later."""
 
     def __init__(self, registry: Registry, engine: Engine, in_flight: InFlight) -> None:
         self._registry = registry
@@ -474,7 +471,6 @@ class Stateless:
         self._subscriptions: dict[EventStream, Subscription] = {}
 
     async def post(self, request: Request, meta: Meta | None, http: HttpRequest) -> None:
-        """Answer one request."""
         try:
             peer = self._peer_for(request, meta, http)
             if request.method == "subscriptions/listen":
@@ -494,7 +490,7 @@ class Stateless:
             await peer.finish(found, _STATUS.get(peer.error.code, 400))
 
     def _peer_for(self, request: Request, found: Meta | None, http: HttpRequest) -> HttpPeer:
-        """Return the peer of a request; raises RpcError.
+        """Return the peer for a request; raises RpcError.
 
         The checks, in this order: repeated headers, `_meta`, headers equal to the body, version.
         """
@@ -503,7 +499,7 @@ class Stateless:
             names = [name for name, _ in http.scope["headers"]]
             for name in names:
                 if (name in _ROUTING or name.startswith(PARAM)) and names.count(name) > 1:
-                    raise _mismatch(name, "is there twice")
+                    raise _mismatch(name, "appears twice")
         meta, client = require_meta(found)
         _check_routing(request, str(meta.version), headers)
         version = stateless_version(meta)
@@ -600,14 +596,14 @@ def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) 
 
 
 def _decoded(name: bytes, value: bytes) -> str:
-    """Return the value of a header; base64 in `=?base64?…?=` is decoded."""
+    """Return a header's value; base64 in `=?base64?…?=` is decoded."""
     text = value.decode("latin-1").strip(" \t")
     if text[:2] != "=?":
         return text
     try:
         return decode_header(text)
     except ValueError:
-        raise _mismatch(name, "is not base64 of UTF-8") from None
+        raise _mismatch(name, "is not base64-encoded UTF-8") from None
 
 
 def _is_equal(text: str, value: Json) -> bool:

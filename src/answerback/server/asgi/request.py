@@ -23,20 +23,20 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Headers: TypeAlias = Mapping[bytes, bytes]
 HeaderPairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
 Body: TypeAlias = bytes | tuple[bytes, ...]
-"""The body of a response; a large one is in pieces, because joining them would copy it."""
+"""A response body; a large one stays in pieces, because joining them would copy it."""
 
 JSON_HEADERS: HeaderPairs = ((b"content-type", b"application/json"),)
 # A client that is still sending does not read yet, so this much of a refused body is read.
 _MAX_DISCARDED = 64 * 1024 * 1024
 _CREDENTIALS = (b"authorization", b"x-api-key")
-"""A tool that passes its headers on must not pass these on."""
+"""A tool that forwards its request's headers must not forward these."""
 MAX_BODY_HINT = "send less, or start the server with a larger --max-body"
 
 
 class FastPath:
-    """The `send` of our own server, which also reads and writes without ASGI's messages.
+    """Our own server's `send`, which can also read and write without ASGI messages.
 
-    A layer that passes a `send` of its own therefore sees every message.
+    A layer that passes its own `send` instead still sees every message.
     """
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class FastPath:
         raise NotImplementedError
 
     def respond(self, head: bytes, body: Body) -> bool:
-        """Write a response; *head* lacks the length. False if the client must read first."""
+        """Write a response; *head* lacks the length. Return False if the client must read first."""
         raise NotImplementedError
 
     def is_disconnected(self) -> bool:
@@ -62,7 +62,7 @@ class ClientDisconnected(Exception):
 
 
 class HttpRequest:
-    """An HTTP request, and the way to respond to it."""
+    """An HTTP request, with methods to respond to it."""
 
     __slots__ = (
         "_fast_path",
@@ -91,7 +91,7 @@ class HttpRequest:
         self.root: str = scope.get("root_path", "")
         mounted = self.root and path.startswith(self.root + "/")
         path = path[len(self.root) :] if mounted else path
-        # No route and no tool has a slash at its end. A redirect would lose the body of a POST.
+        # No route or tool ends with a slash. A redirect would lose the body of a POST.
         self.path = path[:-1] if path[-1:] == "/" and len(path) > 1 else path
         self.headers = headers = joined_headers(scope)
         self.accept = headers.get(b"accept", b"")
@@ -102,7 +102,7 @@ class HttpRequest:
         fast_path = send if isinstance(send, FastPath) else None
         self._fast_path = fast_path
         self.is_disconnected = None if fast_path is None else fast_path.is_disconnected
-        """Says whether the client has disconnected; None if the server cannot."""
+        """Says whether the client has disconnected; None if the server cannot tell."""
 
     @property
     def query(self) -> bytes:
@@ -119,7 +119,7 @@ class HttpRequest:
         if self._fast_path is not None and (body := self._fast_path.body()) is not None:
             return body if len(body) <= limit else too_large(limit, MAX_BODY_HINT)
         if b"expect" in self.headers and _declared_length(self.headers) > limit:
-            # The client waits for "100 Continue", so it can read the refusal at once.
+            # The client is waiting for "100 Continue", so it can read the refusal at once.
             return too_large(limit, MAX_BODY_HINT)
         chunks: list[bytes] = []
         size = 0
@@ -139,13 +139,13 @@ class HttpRequest:
             return too_large(limit, MAX_BODY_HINT)
         if len(chunks) == 1 and not size and _declared_length(self.headers):
             return failure(
-                "The body that was announced did not arrive; send it without an Upgrade header",
+                "The announced body did not arrive; send it without an Upgrade header",
                 code="INVALID_INPUT",
             )
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def respond(self, status: int, headers: HeaderPairs, body: Body) -> None:
-        """Send the whole response; *headers* lack the length."""
+        """Send the complete response; *headers* do not include the length."""
         if self._fast_path is not None and status != 204:
             is_ok_json = status == 200 and headers is JSON_HEADERS
             head = _OK_JSON if is_ok_json else _head(status, headers)
@@ -169,7 +169,7 @@ class HttpRequest:
 
     @property
     def user(self) -> User | None:
-        """The user whom the app's `auth=` put into the scope; other frameworks' do not count."""
+        """The user from the app's `auth=`; users from other frameworks do not count."""
         found = self.scope.get("user")
         return found if isinstance(found, User) else None
 
@@ -179,7 +179,7 @@ class HttpRequest:
         return None if self.user is None else self.user.expires
 
     def describe_request(self, wire: str) -> RequestInfo:
-        """Return the data of the request for `ctx.request`."""
+        """Return the request's data for `ctx.request`."""
         return AsgiRequestInfo(wire, self.scope)
 
     async def end_after_disconnect(self) -> None:
@@ -189,7 +189,7 @@ class HttpRequest:
 
 
 def challenge_headers(challenge: str) -> HeaderPairs:
-    """Return the headers of a JSON response that asks the client to log in; nobody may store it."""
+    """Return the headers for a JSON response that asks for a login; it must not be stored."""
     value = challenge.encode("latin-1", "replace")
     return (*JSON_HEADERS, (b"www-authenticate", value), (b"cache-control", b"no-store"))
 
@@ -225,7 +225,7 @@ _OK_JSON = _head(200, JSON_HEADERS)
 
 
 class AsgiRequestInfo(RequestInfo):
-    """The data in an ASGI scope."""
+    """The request data in an ASGI scope."""
 
     _source: Mapping[str, Any]
 

@@ -1,6 +1,6 @@
-"""Sessions of the stateful era over HTTP: a signed id holds a session, a store its changes.
+"""Stateful-era sessions over HTTP: a signed id holds the session, and a store holds its changes.
 
-Streams that a client can resume are here too. `SessionSync` keeps both the same in all workers.
+Resumable streams are here too. `SessionSync` keeps both in sync across all workers.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ from .worker_sockets import (
 SESSION_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"
 LIFETIME = 24 * 3600
-"""Seconds for which a session lives."""
+"""A session's lifetime in seconds."""
 _CLOCKS_DIFFER = 60
-"""The seconds by which the clocks of two hosts may differ."""
+"""Seconds by which two hosts' clocks may differ."""
 MAX_STATES = 10_000
 """Beyond this many changed sessions, the one idle longest is dropped."""
 MAX_ENDED = 100_000
-"""Beyond this many ended sessions, all sessions that are as old as the first of them end."""
+"""Beyond this many ended sessions, all sessions as old as the first of them end."""
 
 
 class HttpError(Exception):
@@ -86,13 +86,13 @@ class HttpError(Exception):
 
 
 class HttpClient(msgspec.Struct, frozen=True):
-    """The client of a request: with a session, or without one at some version."""
+    """A request's client: with a session, or without one but with a protocol version."""
 
     version: Version
     capabilities: ClientCapabilities = ClientCapabilities()
     session: SessionId | None = None
     nonce: bytes = b""
-    """The random part of the session id, which names the session; empty without a session."""
+    """The random part of the session id, which identifies it; empty without a session."""
     expires: float = 0.0
     """When the session ends, in seconds since the epoch."""
 
@@ -124,10 +124,10 @@ class Sessions:
         """Whether there are sessions; without them every session id is unknown."""
         self._states: OrderedDict[bytes, SessionState] = OrderedDict()
         self._ended: OrderedDict[bytes, float] = OrderedDict()
-        """When each of the ended sessions would have expired."""
+        """When each ended session would have expired."""
         self.ended_until = 0.0
-        """Sessions that expire until then have ended, although they are not listed."""
-        # The cache is bounded, so an abandoned session costs nothing for long.
+        """All sessions that expire by this time have ended, even those not listed."""
+        # The cache is bounded, so an abandoned session soon costs nothing.
         self._verified = lru_cache(1024)(self._verify)
 
     def new_id(self, session: Session, http: HttpRequest) -> bytes:
@@ -139,7 +139,7 @@ class Sessions:
     def identify(self, http: HttpRequest) -> HttpClient:
         """Return the client of a request; raises HttpError for an unknown session.
 
-        Another user's session is unknown. Without a session id only the version header counts.
+        Another user's session counts as unknown. Without a session id, only the version is used.
         """
         headers = http.headers
         token = headers.get(SESSION_HEADER)
@@ -150,10 +150,10 @@ class Sessions:
             client = _of_user(client, _user_key(http))
         if client is not None:
             has_ended = client.nonce in self._ended or client.expires <= self.ended_until
-            # The signature was verified once and is cached; the session may have expired since.
+            # The verified signature is cached; the session may have expired since.
             if not has_ended and time.time() <= client.expires:
                 return client
-        raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
+        raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize again"))
 
     def _verify(self, token: bytes) -> HttpClient | None:
         id = SessionId.verify(token.decode("latin-1"), self._signer)
@@ -162,7 +162,7 @@ class Sessions:
         return HttpClient(id.version, id.client, id, id.nonce, id.issued + LIFETIME)
 
     def level(self, client: HttpClient) -> Level | None:
-        """Return the log level of the client's session; without sessions no logs are sent."""
+        """Return the log level of the client's session; without a session, no logs are sent."""
         if not self.are_kept:
             return None
         state = self._states.get(client.nonce)
@@ -179,7 +179,7 @@ class Sessions:
     def apply(
         self, message: SessionEnded | SessionChanged | LogLevelSet | ResourceSubscribed
     ) -> None:
-        """Apply a session's change, which this or another worker received."""
+        """Apply a change to a session, received by this or another worker."""
         match message:
             case SessionEnded():
                 self._states.pop(message.nonce, None)
@@ -240,8 +240,8 @@ def _user_key(http: HttpRequest) -> bytes:
 def _of_user(client: HttpClient, key: bytes) -> HttpClient | None:
     """Return the client as the user with that key sees it; None if the session is another user's.
 
-    A session opened without a login continues after one, under another name: what is sent to the
-    user must not reach those who know the anonymous session.
+    A session opened without a login continues after a login, under another name: messages to the
+    user must not reach anyone who knows the anonymous session.
     """
     id = client.session
     if id is None or id.subject == key or not (key or any(id.subject)):
@@ -254,9 +254,9 @@ def _of_user(client: HttpClient, key: bytes) -> HttpClient | None:
 
 
 _MAX_STREAMS = 256
-"""Maximum resumable streams; beyond it the oldest is dropped."""
+"""Maximum number of resumable streams; beyond it, the oldest is dropped."""
 _MAX_BYTES = 32 * 1024 * 1024
-"""Maximum bytes kept by these streams in total; beyond it the oldest is dropped."""
+"""Maximum bytes kept by these streams in total; beyond it, the oldest is dropped."""
 
 _MAX_REQUEST_ID = 64
 """Maximum length of a request's encoded id in the id of its stream."""
@@ -266,11 +266,11 @@ _LOST = "The process that ran this call has ended; the call may have had an effe
 
 
 class ActiveStreams:
-    """Knows the GET streams of each session, at all workers."""
+    """Tracks each session's GET streams at all workers."""
 
     def __init__(self) -> None:
         self._streams: dict[bytes, dict[int, int]] = {}
-        """By session: the worker of each stream, by the time the stream was opened."""
+        """For each session: the worker of each stream, by the time the stream was opened."""
 
     def apply(self, message: StreamState) -> None:
         streams = self._streams.setdefault(message.nonce, {})
@@ -291,12 +291,12 @@ class ActiveStreams:
                 self.apply(StreamState(nonce, since, worker, False))
 
     def is_active(self, stream: StreamState) -> bool:
-        """Return whether the stream is the newest of its session."""
+        """Return whether the stream is the newest in its session."""
         return stream.since == max(self._streams.get(stream.nonce, (0,)))
 
 
 class ResumableStreams:
-    """Streams that a client can resume, at any worker."""
+    """Streams that a client can resume at any worker."""
 
     def __init__(self, bus: WorkerBus) -> None:
         self._bus = bus
@@ -305,9 +305,9 @@ class ResumableStreams:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def new(self, client: HttpClient, request: Id | None) -> EventStream:
-        """Return a new stream; its id has the number of this worker and the id of its *request*.
+        """Return a new stream; its id contains this worker's number and the *request*'s id.
 
-        So another worker can answer the request if this worker has ended.
+        Another worker can then answer the request if this worker has ended.
         """
         packed = urlsafe_b64encode(msgspec.json.encode(request)).decode()
         if len(packed) > _MAX_REQUEST_ID:
@@ -323,14 +323,14 @@ class ResumableStreams:
         return stream
 
     async def resume(self, client: HttpClient, headers: Headers) -> tuple[EventStream | None, int]:
-        """Return the stream that a client resumes, from any worker, and the last event it has."""
+        """Return the stream that a client resumes, from any worker, and the last event it got."""
         last = headers.get(b"last-event-id", b"").decode("ascii", "replace")
         id, _, number = last.rpartition("-")
         worker = id.partition(".")[0]
         if not (number.isdigit() and worker.isdigit() and len(number) < 10 and len(worker) < 6):
             return None, 0
         if self._bus.has(int(worker)):
-            # A stream of another worker has no id here: its events get new numbers.
+            # Another worker's stream has no id here: its events get new numbers.
             followed = _Followed(EventStream(asyncio.get_running_loop()), int(worker), id)
             reader = os.urandom(8).hex()
             self._followed[reader] = followed
@@ -348,7 +348,7 @@ class ResumableStreams:
         return (stream, int(number)) if owner == client.nonce else (None, 0)
 
     def stop_following(self, stream: EventStream) -> None:
-        """Stop following a stream of another worker, because its client has disconnected."""
+        """Stop following another worker's stream, because its client has disconnected."""
         for reader, followed in list(self._followed.items()):
             if followed.stream is stream:
                 del self._followed[reader]
@@ -364,7 +364,7 @@ class ResumableStreams:
                 followed.stream.append(message.frame)
 
     def end_streams_of(self, worker: int) -> None:
-        """End the streams that are followed at a worker that has ended, each with an error."""
+        """End the streams followed from a worker that has ended, each with an error."""
         for reader, followed in list(self._followed.items()):
             if followed.worker == worker:
                 del self._followed[reader]
@@ -387,7 +387,7 @@ class ResumableStreams:
         await self._send_with_retries(message.worker, StreamFrame(message.reader, b"", last=True))
 
     async def _send_with_retries(self, worker: int, message: StreamFrame) -> bool:
-        """Send, and try again while the database is away; return whether the worker is there."""
+        """Send, retrying while the database is unavailable; return whether the worker exists."""
         while True:
             try:
                 return await self._bus.send(worker, message)
@@ -396,7 +396,7 @@ class ResumableStreams:
 
 
 class _Followed:
-    """A stream that is read here, and written by another worker."""
+    """A stream read here and written by another worker."""
 
     def __init__(self, stream: EventStream, worker: int, id: str) -> None:
         self.stream = stream
@@ -404,9 +404,9 @@ class _Followed:
         self.id = id
 
     def end_with_error(self) -> None:
-        """Answer the stream's request, because its worker has ended."""
+        """Answer the stream's request with an error, because its worker has ended."""
         request: Id | None = None
-        # The client may have sent anything, and an id that was too long is missing.
+        # The client may have sent anything, and a request id that was too long is left out.
         with suppress(ValueError, msgspec.DecodeError):
             packed = urlsafe_b64decode(self.id.rpartition(".")[2])
             request = msgspec.json.decode(packed, type=Id | None)
@@ -418,11 +418,11 @@ class _Followed:
 SESSION_METHODS = frozenset(
     {"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 )
-"""The requests that are about the session itself."""
+"""The requests about the session itself."""
 
 
 class SessionSync:
-    """The parts that hold a session's state, kept the same in all workers."""
+    """Keeps the parts that hold a session's state in sync across all workers."""
 
     def __init__(
         self, registry: Registry, bus: WorkerBus, sessions: Sessions, in_flight: InFlight
@@ -457,7 +457,7 @@ class SessionSync:
 
     async def accept(self, message: Notification | Response, client: HttpClient) -> None:
         """Apply a client's notification or response; raises Unavailable."""
-        # Without a session nothing is asked, and nothing can be cancelled.
+        # Without a session, nothing is asked, and nothing can be cancelled.
         if not client.nonce:
             return
         if isinstance(message, Response):
@@ -479,14 +479,14 @@ class SessionSync:
         await self._change(SessionEnded(client.nonce, client.expires))
 
     async def open_stream(self, client: HttpClient, since: int) -> StreamState:
-        """Register a GET stream of the session at this worker; raises Unavailable."""
+        """Register one of the session's GET streams at this worker; raises Unavailable."""
         opened = StreamState(client.nonce, since, self._bus.number, open=True)
         self.active.apply(opened)
         await self._bus.broadcast(opened)
         return opened
 
     def close_stream(self, opened: StreamState) -> None:
-        """Remove a GET stream; a task in the background notifies the other workers."""
+        """Remove a GET stream; a background task notifies the other workers."""
         closed = msgspec.structs.replace(opened, open=False)
         self.active.apply(closed)
         self._bus.forward(closed)
@@ -494,12 +494,12 @@ class SessionSync:
     async def _change(self, message: SessionEnded | LogLevelSet | ResourceSubscribed) -> None:
         # A client without a session has no state to keep.
         if message.nonce:
-            # First the others: if they cannot be reached, the client is told that it failed.
+            # The other workers come first: if they cannot be reached, the client gets an error.
             await self._bus.broadcast(message)
             await self.apply(message)
 
     async def apply(self, message: WorkerMessage) -> None:
-        """Apply a message that a client sent to this worker or to another."""
+        """Apply a message that a client sent to this worker or to another one."""
         match message:
             case SessionStatesWanted() | SessionStates():
                 await self._share_states(message)

@@ -1,4 +1,4 @@
-"""Server-sent events (SSE): a stream keeps frames, and sends them to its clients."""
+"""Server-sent events (SSE): a stream keeps frames and sends them to its clients."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from contextlib import suppress
 from .request import HttpRequest, Receive, Send
 
 KEEP_ALIVE = 15.0
-"""Seconds without an event after which a comment keeps the connection alive."""
+"""Seconds without an event before a comment is sent to keep the connection alive."""
 MAX_UNREAD = 1024 * 1024
-"""Bytes that may wait to be read on one stream; beyond them notifications are dropped."""
+"""Maximum unread bytes on one stream; beyond it, notifications are dropped."""
 YIELD_EVERY = 16
-"""Events after which a writer lets other tasks of the loop run."""
+"""The number of events after which a writer lets the loop's other tasks run."""
 RETRY_MS = 500
 """Milliseconds that a client waits before it resumes a stream whose connection was closed."""
 
@@ -30,8 +30,8 @@ _EVENTS = [
 class EventStream:
     """The frames of one stream, in order. Any thread appends; the event loop sends.
 
-    With an *id* its events have ids, and a client that lost its connection can resume.
-    Frames that were sent are kept only for such a client, up to a limit.
+    With an *id*, its events have ids, and a client that lost its connection can resume.
+    Sent frames are kept only for such a client, up to a limit.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, id: str | None = None) -> None:
@@ -47,7 +47,7 @@ class EventStream:
 
     @property
     def count(self) -> int:
-        """The number of all frames, including those no longer kept."""
+        """The total number of frames, including those no longer kept."""
         return self._dropped + len(self._frames)
 
     def append(self, frame: bytes) -> None:
@@ -79,7 +79,7 @@ class EventStream:
         return self._frames[index] if index >= 0 else None
 
     def mark_read(self, number: int) -> None:
-        """Drop the frames up to *number*; a stream that can be resumed keeps them up to a limit."""
+        """Drop the frames up to *number*; a resumable stream keeps them up to a limit."""
         with self._lock:
             while self._dropped < number and (self.id is None or self.size > MAX_UNREAD):
                 self.size -= len(self._frames.popleft())
@@ -137,7 +137,7 @@ class EventStream:
                 if expires is not None:
                     seconds = min(seconds, max(0.0, expires - time.time()))
                 try:
-                    # Not `wait_for`, which can lose a cancellation that comes at the same moment.
+                    # Not `wait_for`, which can lose a cancellation that arrives at the same moment.
                     async with asyncio.timeout(seconds):
                         await subscriber.wake.wait()
                 except TimeoutError:

@@ -1,8 +1,8 @@
 """Messages between workers, so that a session is the same in all of them.
 
-Each worker listens on a unix socket in a folder that only the workers can enter. The receiver
-acknowledges a message once it is applied. So whichever worker takes a client's next request, the
-message is applied there.
+Each worker listens on a unix socket in a folder that only the workers can enter. A receiver
+acknowledges a message once it has applied it, so whichever worker gets the client's next request
+has already applied the message.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SessionStatesWanted(msgspec.Struct, frozen=True, array_like=True, tag=True
 
 
 class LogLevelSet(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A client set the log level of its session."""
+    """A client set its session's log level."""
 
     nonce: bytes
     level: Level
@@ -57,7 +57,7 @@ class ResourceSubscribed(msgspec.Struct, frozen=True, array_like=True, tag=True)
 
 
 class SessionChanged(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """All that differs from a new session."""
+    """Everything that differs from a new session."""
 
     nonce: bytes
     level: Level | None = None
@@ -65,7 +65,7 @@ class SessionChanged(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class SessionStates(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """All changed sessions, and what is disabled, for a new worker."""
+    """All changed sessions and disabled entries, for a new worker."""
 
     changes: list[SessionEnded | SessionChanged]
     ended_until: float
@@ -73,14 +73,14 @@ class SessionStates(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class RequestCancelled(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A client cancelled a request of its session."""
+    """A client cancelled a request in its session."""
 
     nonce: bytes
     id: Id
 
 
 class QuestionAnswered(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """The client of a session answered a question; *result* is None if it sent an error."""
+    """A session's client answered a question; *result* is None if it sent an error."""
 
     nonce: bytes
     id: Id
@@ -88,7 +88,7 @@ class QuestionAnswered(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class StreamState(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A client opened a GET stream of its session at the time *since*, or closed it."""
+    """A client opened a GET stream in its session at the time *since*, or closed it."""
 
     nonce: bytes
     since: int
@@ -97,7 +97,7 @@ class StreamState(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class RegistryChanged(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A list or a resource of the registry changed."""
+    """A list or a resource in the registry changed."""
 
     change: Change
 
@@ -127,13 +127,13 @@ class StreamFrame(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class WorkerLost(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A worker has ended, and the streams that it held with it. The bus itself reports it."""
+    """A worker has ended, and its streams with it. The bus itself sends this."""
 
     worker: int
 
 
 class MessagesLost(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """Messages from other workers may have been lost. The bus itself reports it."""
+    """Messages from other workers may have been lost. The bus itself sends this."""
 
 
 WorkerMessage: TypeAlias = (
@@ -159,17 +159,17 @@ OnMessage: TypeAlias = Callable[[WorkerMessage], Awaitable[None]]
 
 
 class WorkerBus:
-    """Sends messages to the other workers; this one is for a server without any."""
+    """Sends messages to the other workers; this class itself is for a server without any."""
 
     number = 0
-    """The number of this worker, once the bus has started."""
+    """This worker's number, once the bus has started."""
     _loop: asyncio.AbstractEventLoop | None = None
 
     def __init__(self) -> None:
         self._sending: set[asyncio.Task[None]] = set()
 
     async def start(self, on_message: OnMessage) -> None:
-        """Join the other workers, and apply what they have changed so far."""
+        """Join the other workers, and apply their changes so far."""
 
     async def close(self) -> None:
         """Leave the other workers."""
@@ -181,20 +181,20 @@ class WorkerBus:
     async def broadcast(self, message: WorkerMessage) -> None:
         """Send to all other workers; raises Unavailable.
 
-        Workers of one machine have applied it when this returns. Those of other machines apply a
-        change of a session soon after, even if they cannot be reached now.
+        Workers on this machine have applied it when this returns. Those on other machines apply a
+        session change soon after, even if they cannot be reached now.
         """
 
     async def send(self, worker: int, message: WorkerMessage) -> bool:
-        """Send to one other worker; return whether it is there. Raises Unavailable."""
+        """Send to one other worker; return whether it exists. Raises Unavailable."""
         return False
 
     async def catch_up(self) -> int:
-        """Apply what other workers have sent so far; return the time, which orders streams.
+        """Apply other workers' messages so far; return the current time, which orders streams.
 
         Raises Unavailable.
         """
-        # This clock is the same for all processes of a machine.
+        # All processes on a machine share this clock.
         return time.monotonic_ns()
 
     def forward(self, message: WorkerMessage) -> None:
@@ -221,7 +221,7 @@ SINGLE_WORKER = WorkerBus()
 
 
 class SocketBus(WorkerBus):
-    """A bus of unix sockets, one for each worker, in a folder made before the fork."""
+    """A bus of unix sockets, one per worker, in a folder created before the fork."""
 
     def __init__(self, folder: str, number: int, count: int) -> None:
         super().__init__()
@@ -233,7 +233,7 @@ class SocketBus(WorkerBus):
     async def start(self, on_message: OnMessage) -> None:
         self._loop = asyncio.get_running_loop()
         path = self._path(self.number)
-        # A replaced worker left its socket behind.
+        # The worker that this one replaces left its socket behind.
         if os.path.exists(path):
             os.unlink(path)
         self._server = await asyncio.start_unix_server(
@@ -262,7 +262,7 @@ class SocketBus(WorkerBus):
 
 
 class _WorkerConnection:
-    """The connection to one worker, opened at first use and again after an error."""
+    """The connection to one worker, opened on first use and reopened after an error."""
 
     def __init__(self, path: str) -> None:
         self._path = path

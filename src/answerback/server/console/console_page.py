@@ -1,9 +1,9 @@
-"""The console's page and routes: the views of a reply, the frame of a widget, the HTML document.
+"""The console's page and routes: a reply's views, a widget's frame, and the HTML document.
 
-The document is joined from the files in `parts/`; it loads nothing else, and its
+The document is built from the files in `parts/`; it loads nothing else, and its
 Content-Security-Policy allows only its script and style. The scripts share one module, in the
-order of `SCRIPTS`, without comments and indentation: a template literal cannot rely on the spaces
-before a line. `make console` minifies them; until then, the page has the scripts as they are.
+order of `SCRIPTS`, without comments or indentation: a template literal cannot rely on leading
+spaces. `make console` minifies them; until then, the page uses the scripts as they are.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 _MAX_SHOWN = 50_000
-"""How many characters of one text are sent to the page."""
+"""Maximum characters of one text to send to the page."""
 _MAX_FINDINGS = 100
 _ACCEPT = {dialect: media for media, dialect in MEDIA_TYPES.items()}
 _MAX_CHARS = "anthropic/maxResultSizeChars"
@@ -69,18 +69,18 @@ class ListedTool(msgspec.Struct, rename="camel"):
 
 
 class ViewsRequest(msgspec.Struct):
-    """The body of a request: a result, and where it comes from."""
+    """The body of a request for views: a result, and where it comes from."""
 
     result: dict[str, Any]
     tool: ListedTool
     version: str = ""
-    """The version of MCP that the result is written in."""
+    """The MCP version of the result."""
 
 
 def _encoded_views(body: bytes, contract: Contract) -> bytes:
     """Return the JSON of all views; *body* is a `ViewsRequest`. Raises InvalidInput.
 
-    *contract* is that of the app which sent the result.
+    *contract* belongs to the app that sent the result.
     """
     try:
         request = msgspec.json.decode(body, type=ViewsRequest)
@@ -125,7 +125,7 @@ def _written(
     is_text = written.media_type.endswith("json") or written.media_type.startswith("text/")
     return {
         "dialect": dialect,
-        # The media type with which a client asks for it; the app's own dialect needs none.
+        # The media type to ask for it with; the app's own dialect needs none.
         "accept": "" if dialect == contract.http else _ACCEPT.get(dialect, ""),
         "status": written.status,
         "media_type": written.media_type,
@@ -136,7 +136,7 @@ def _written(
 
 
 def _seen(seen: SeenReply, name: str, host: Host) -> JsonObject:
-    """Return a reply as a host or a framework shows it to a host."""
+    """Return a reply as a host or a framework shows it to a model."""
     return {
         "id": name,
         "title": host.title,
@@ -145,12 +145,12 @@ def _seen(seen: SeenReply, name: str, host: Host) -> JsonObject:
         "text": seen.text[:_MAX_SHOWN],
         "size": len(seen.text),
         "tokens": seen.tokens,
-        # The images and the audio that the model gets beside the text.
+        # The images and audio that the model gets in addition to the text.
         "media": [type(part).__name__.lower() for part in seen.parts if not isinstance(part, Text)],
         "failed": seen.failed,
         "lost": [each.part for each in seen.lost],
         "cut": seen.cut,
-        # How it cuts large replies.
+        # How the host cuts large replies.
         "large": host.size,
         "date": host.date,
         "source": host.source,
@@ -180,7 +180,7 @@ _PAGE = b"""<!doctype html>
 
 
 class DeclaredCsp(msgspec.Struct, rename="camel"):
-    """The `csp` of MCP Apps."""
+    """The `csp` object of MCP Apps."""
 
     connect_domains: list[str] = []
     resource_domains: list[str] = []
@@ -201,7 +201,7 @@ def widget_frame(query: bytes) -> HttpReply:
         )
     except ValueError as exc:
         raise InvalidInput(f"The console cannot enforce the widget's csp: {exc}") from exc
-    # The policy that hosts of MCP Apps enforce; it does not allow this server's origin.
+    # The policy that MCP Apps hosts enforce; it does not allow this server's origin.
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -234,7 +234,7 @@ def _directive(name: str, *sources: str) -> str:
 _LIBRARY = "preact_htm.js"
 """The file preact/standalone.module.js of the npm package htm, unchanged."""
 MINIFIED = "page.min.js"
-"""The library and the scripts, minified, under a line that names them by their digest."""
+"""The library and the scripts, minified, below a line with the digest of their source."""
 SCRIPTS = (
     "store.js",
     "mcp_client.js",
@@ -268,7 +268,7 @@ SCRIPTS = (
     "start_view.js",
     "main.js",
 )
-"""The scripts, each after those that it uses while it is loaded."""
+"""The scripts, each after the ones that it uses while loading."""
 STYLES = (
     "style.css",
     "form.css",
@@ -283,16 +283,16 @@ STYLES = (
 class ConsolePage(NamedTuple):
     body: bytes
     compressed: bytes
-    """The body, compressed by gzip."""
+    """The body, compressed with gzip."""
     headers: tuple[tuple[str, str], ...]
 
 
 @cache
 def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
-    """Return the page at `/` or `/docs`, and its headers; joined at the first request."""
+    """Return the page at `/` or `/docs`, and its headers; built at the first request."""
     parts = files(__package__) / "parts"
     joined = joined_script()
-    # The minified file may be that of earlier scripts.
+    # The minified file may be out of date.
     digest, _, minified = (parts / MINIFIED).read_text(encoding="utf-8").partition("\n")
     script = minified if digest == script_digest(joined) else joined
     style = "\n".join(_compact((parts / name).read_text(encoding="utf-8")) for name in STYLES)
@@ -324,14 +324,14 @@ def console_page(page: Literal["", "docs"] = "") -> ConsolePage:
 
 
 def joined_script() -> str:
-    """Return the library and the scripts as one, without indentation and comments."""
+    """Return the library and the scripts as one script, without indentation or comments."""
     parts = files(__package__) / "parts"
     scripts = [_compact((parts / name).read_text(encoding="utf-8")) for name in SCRIPTS]
     return "\n".join([_as_names((parts / _LIBRARY).read_text(encoding="utf-8")), *scripts])
 
 
 def script_digest(joined: str) -> str:
-    """Return the first line of the minified file of this script."""
+    """Return the first line of this script's minified file."""
     return f"// {sha256(joined.encode()).hexdigest()}"
 
 
@@ -357,12 +357,12 @@ PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
 VIEWS = "/console/views"
 TOKEN_PAGE = "/dev/token"
-"""The page of `serve --dev-auth` that gives test tokens."""
+"""The page of `serve --dev-auth` that issues test tokens."""
 NO_STORE = (("Cache-Control", "no-store"),)
 
 
 class ConsoleRoutes:
-    """Answers the requests of one app's console."""
+    """Answers requests for one app's console."""
 
     def __init__(
         self,
@@ -392,7 +392,7 @@ class ConsoleRoutes:
         if refused is not None:
             await request.respond_with(self._routes.refuse(refused, request))
         elif request.path == ABOUT:
-            # Users of other machines can neither run the program nor need its path.
+            # Users on other machines cannot run the program, and do not need its path.
             start = self._options.start if client_is_local else None
             body = msgspec.json.encode(self._about(start))
             await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
@@ -457,8 +457,8 @@ class ConsoleRoutes:
 
 
 def wants_page(request: HttpRequest) -> bool:
-    """Return whether a browser asks for a page; programs get JSON as before."""
-    # A prefix without a slash at its end is the page `/` too.
+    """Return whether a browser is asking for a page; other programs get JSON."""
+    # A prefix without a trailing slash is the page `/` too.
     is_page = request.path in PAGES or request.path == request.root
     if request.method not in ("GET", "HEAD") or not is_page:
         return False
@@ -466,7 +466,7 @@ def wants_page(request: HttpRequest) -> bool:
 
 
 async def views_of(body: bytes, contract: Contract) -> HttpReply | Reply[Any]:
-    """Return all views of the result in *body*, or the refusal of a malformed one."""
+    """Return all views of the result in *body*, or a refusal if it is malformed."""
     try:
         # In a thread, because a large result takes a while.
         views = await asyncio.to_thread(_encoded_views, body, contract)
@@ -476,7 +476,6 @@ async def views_of(body: bytes, contract: Contract) -> HttpReply | Reply[Any]:
 
 
 def page_for(request: HttpRequest) -> HttpReply:
-    """Return the page at the request's path."""
     page = console_page("docs" if request.path == "/docs" else "")
     if b"gzip" not in request.headers.get(b"accept-encoding", b""):
         return HttpReply(200, page.body, HTML, page.headers)

@@ -1,8 +1,8 @@
-"""TargetConsole: the ASGI application of `console TARGET`, a page for servers of any kind.
+"""TargetConsole: the ASGI application for `console TARGET`, a page for any kind of server.
 
 The page sends MCP messages to `targets/N/mcp`, and they go to the target's child process or URL.
-Whoever can send them runs commands as this user, so each request but that for the page needs the
-start token. Only the console's URL has it, in the fragment, which browsers send to nobody.
+Anyone who can send them can run commands as this user, so all requests except the page's need the
+start token. Only the console's URL contains it, in the fragment, which browsers never send.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ START_TOKEN = b"x-answerback-console"
 _ENDPOINT = re.compile(r"/targets/(\d{1,4})/mcp")
 _SESSION = b"mcp-session-id"
 _CASED = {b"mcp-protocol-version": "MCP-Protocol-Version"}
-"""The name by which a transport looks for the header."""
+"""The name under which a transport looks up the header."""
 _MAX_UNREAD = 100
-"""How many messages wait for a stream; the oldest are dropped."""
+"""How many messages may wait for a stream; the oldest are dropped."""
 _MAX_SESSIONS = 8
-"""How many connections to a target are kept; a page has one for each version of MCP."""
+"""How many connections to a target are kept; a page has one for each MCP version."""
 _NO_TOKEN = failure(
     "This console needs the token in its address; open the address that the terminal shows",
     code="FORBIDDEN",
@@ -80,7 +80,7 @@ _NO_SESSION = failure("The connection to the server has ended; open it again", c
 
 
 class Exchange:
-    """A request to the target, and what arrives until its response."""
+    """A request to the target, and everything that arrives up to its response."""
 
     def __init__(self, id: Id) -> None:
         loop = asyncio.get_running_loop()
@@ -93,7 +93,7 @@ class Exchange:
         self.status = 200
         """The HTTP status, if nothing arrives before the response."""
         self.is_abandoned = False
-        """True if nobody reads the stream."""
+        """True if nobody is reading the stream."""
 
     @property
     def only_frame(self) -> bytes | None:
@@ -105,7 +105,6 @@ class Exchange:
         self.began.set()
 
     def finish(self, frame: bytes) -> None:
-        """End with the response."""
         self.stream.append(frame)
         self.stream.end()
         self.began.set()
@@ -139,9 +138,9 @@ class TargetSession:
         await self._transport.open(self, self._lost)
 
     def request(self, id: Id, method: str, frame: bytes, headers: Mapping[str, str]) -> Exchange:
-        """Send a request; raises RpcError if one with the same id is running."""
+        """Send a request; raises RpcError if one with the same id is already running."""
         if id in self._exchanges:
-            raise RpcError(INTERNAL_ERROR, f"a request with the id {id!r} is running", id=id)
+            raise RpcError(INTERNAL_ERROR, f"a request with id {id!r} is already running", id=id)
         exchange = self._exchanges[id] = Exchange(id)
         outgoing = Outgoing(frame, id, method, headers, exchange.answer)
         while self._unread:
@@ -156,7 +155,7 @@ class TargetSession:
             await self._transport.listen()
 
     async def cancel(self, exchange: Exchange) -> None:
-        """Cancel a request of the stateless era, whose client has disconnected."""
+        """Cancel a stateless request whose client has disconnected."""
         self._exchanges.pop(exchange.id, None)
         if self._transport.closes_to_cancel and exchange.sending is not None:
             exchange.sending.cancel()
@@ -167,7 +166,7 @@ class TargetSession:
             await self._transport.send(Outgoing(frame, method="notifications/cancelled"))
 
     def listen(self) -> EventStream:
-        """Return a stream for what belongs to no request; it replaces an earlier one."""
+        """Return a stream for messages that belong to no request; it replaces any earlier one."""
         if self._listener is not None:
             self._listener.end()
         self._listener = EventStream(asyncio.get_running_loop())
@@ -217,7 +216,7 @@ class TargetSession:
         return None
 
     def _stream_for(self, message: Incoming) -> Exchange | None:
-        """Return the request that a message belongs to, else the newest one that is running."""
+        """Return the request that a message belongs to, or else the newest running one."""
         if message.method == "notifications/progress":
             with suppress(ValueError, RecursionError):
                 token = msgspec.json.decode(message.params, type=_Progress).progress_token
@@ -275,31 +274,31 @@ def failure_frame(id: Id | None, error: Exception) -> bytes:
     """Return the error response for a request that the target did not answer."""
     if isinstance(error, RpcError):
         return error_frame(id, error)
-    # They have the end of a child process's stderr, for this program's user.
+    # These errors include the end of a child process's stderr, for this program's user.
     details = error.details if isinstance(error, NoAnswer | ConnectError) else None
     return error_frame(id, RpcError(INTERNAL_ERROR, str(error), details or None))
 
 
 class ConsoleTarget(msgspec.Struct, kw_only=True):
-    """A server that the page can choose."""
+    """A server that the user can choose on the page."""
 
     name: str
     target: str
-    """What a command line or `connect` takes for it, without secrets."""
+    """The argument that the command line or `connect` takes for it, without secrets."""
     member: str = ""
     """Its name in an mcp.json."""
     transports: tuple[Callable[[], Transport], ...] = ()
     """Functions that make the transports, in the order in which to try them."""
     takes_token: bool = False
-    """Whether a user's token is sent to it, as to a URL."""
+    """Whether the user's token is sent to it, as it is for a URL."""
     error: str = ""
     """Why it cannot be used."""
     sessions: dict[str, TargetSession] = {}
-    """The open connections, by the id that the page knows; the one used last is the last."""
+    """The open connections, by the id that the page knows; the most recently used is last."""
 
 
 class TargetConsole:
-    """Serves the page, and carries its messages to the targets."""
+    """Serves the page, and passes its messages on to the targets."""
 
     def __init__(self, name: str, targets: list[ConsoleTarget]) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -364,7 +363,7 @@ class TargetConsole:
                 "name": each.name,
                 "mcp": f"targets/{number}/mcp",
                 "versions": [LATEST_STATEFUL.name, *STATELESS],
-                # The page finds out which of the versions the server speaks.
+                # The page finds out which of the versions the server supports.
                 "foreign": True,
                 "target": each.target,
                 "member": each.member,
@@ -382,7 +381,7 @@ class TargetConsole:
         given = request.headers.get(_SESSION, b"").decode("latin-1")
         session = target.sessions.pop(given, None)
         if session is not None and request.method != "DELETE":
-            # Again at the end: it was used last.
+            # Move it to the end: it is now the most recently used.
             target.sessions[given] = session
         if refused is not None:
             await _refuse(request, refused)
@@ -428,14 +427,14 @@ class TargetConsole:
     ) -> None:
         """Open a connection, and send the first message.
 
-        A URL may need another transport, which its refusal of the first one shows.
+        A URL may need another transport; this shows when it refuses the first one.
         """
         for make in target.transports:
             id = secrets.token_urlsafe(16)
             session = TargetSession(make(), partial(self._drop, target, id))
             target.sessions[id] = session
             if len(target.sessions) > _MAX_SESSIONS:
-                # The first one has not been used for the longest time.
+                # The first one is the least recently used.
                 self._drop(target, next(iter(target.sessions)))
             try:
                 await session.open()
@@ -494,7 +493,7 @@ async def _respond(
 
 
 async def _has_begun(exchange: Exchange, request: HttpRequest) -> bool:
-    """Wait until something arrives; return False if the client disconnects before."""
+    """Wait until something arrives; return False if the client disconnects first."""
     arriving = asyncio.ensure_future(exchange.began.wait())
     leaving = asyncio.ensure_future(disconnected(request.receive))
     await asyncio.wait({arriving, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -504,7 +503,7 @@ async def _has_begun(exchange: Exchange, request: HttpRequest) -> bool:
 
 
 def _headers(target: ConsoleTarget, request: HttpRequest) -> dict[str, str]:
-    """Return the headers of a message that the target gets: those of MCP, and the user's token."""
+    """Return the headers for a message to the target: MCP's own, and the user's token."""
     found = {
         _CASED.get(name, name.decode()): value.decode("latin-1")
         for name, value in request.headers.items()

@@ -1,1 +1,1 @@
-"""HTTP as REST and CGI share it: routes, refusals, pages and the OpenAPI document."""
+"""The HTTP parts that REST and CGI share: routes, refusals, pages and the OpenAPI document."""

@@ -42,7 +42,7 @@ _PREFLIGHT = (
 
 
 class RefusedRequest(msgspec.Struct, frozen=True):
-    """Why a request is refused, and the headers of the refusal."""
+    """Why a request is refused, and the headers to refuse it with."""
 
     reply: Reply[Any]
     headers: tuple[tuple[str, str], ...]
@@ -60,7 +60,7 @@ class AuthenticationStep:
         self.loopback_only = auth.loopback_only
 
     def page(self, method: str, path: str) -> HttpReply | None:
-        """Return the response to a GET of a page, or to its CORS preflight."""
+        """Return the response to a GET request for a page, or to its CORS preflight."""
         page = self._pages.get(path)
         if page is None or page.method != "GET" or not page.for_browsers:
             return None
@@ -71,7 +71,7 @@ class AuthenticationStep:
         return HttpReply(200, page.answer(b""), JSON, _ANY_ORIGIN)
 
     async def identify(self, credentials: Credentials) -> User | RefusedRequest | None:
-        """Return a request's user, None for an anonymous one, or the refusal of the request."""
+        """Return the user, None for an anonymous request, or a refusal."""
         if credentials.path in PUBLIC:
             return None
         try:
@@ -87,7 +87,7 @@ class AuthenticationStep:
         except CannotAuthenticate:
             reply = failure("The token cannot be checked now; try again later", code="UNAVAILABLE")
             return RefusedRequest(reply, (("Retry-After", "5"),))
-        except Exception:  # noqa: BLE001 -- an author's authenticator ends one request only
+        except Exception:  # noqa: BLE001 -- a failing authenticator ends only one request
             log_internal_error("authentication")
             return RefusedRequest(failure("Internal server error"), ())
         if user is None and not self._auth.anonymous:
@@ -95,12 +95,12 @@ class AuthenticationStep:
         return user
 
     def has_post(self, path: str) -> bool:
-        """Return whether there is a page at *path* that takes a POST."""
+        """Return whether there is a page at *path* that accepts POST."""
         page = self._pages.get(path)
         return page is not None and page.method == "POST"
 
     def answer_post(self, path: str, body: bytes) -> Reply[Any] | bytes | None:
-        """Return the JSON of a page that takes a POST, or the refusal; None without such a page."""
+        """Return the JSON from a page that accepts POST, or a refusal; None if there is no page."""
         if not self.has_post(path):
             return None
         try:
@@ -109,16 +109,16 @@ class AuthenticationStep:
             return failure(str(exc), code=exc.code)
 
     def refuse_others(self, *addresses: str) -> Reply[Any] | None:
-        """Return the refusal of a request unless all *addresses* are this machine's own."""
+        """Return a refusal unless all *addresses* belong to this machine."""
         local = (is_loopback(address.removeprefix("::ffff:")) for address in addresses)
         if not self.loopback_only or all(local):
             return None
-        return failure("The development tokens are for this machine alone", code="FORBIDDEN")
+        return failure("Development tokens only work on this machine", code="FORBIDDEN")
 
     def _refusal(self, challenge: Challenge) -> RefusedRequest:
         header = ("WWW-Authenticate", self._auth.www_authenticate(challenge))
         if challenge.error is not None:
-            # Without any part of the token.
+            # The description contains no part of the token.
             logger("answerback.auth").info("credentials were refused: %s", challenge.description)
         code = _CODES.get(challenge.error, "INVALID_TOKEN")
         message = challenge.description or "This needs a token"
@@ -130,7 +130,7 @@ class AuthenticationStep:
 
 
 def authentication_step(runtime: Runtime) -> AuthenticationStep | None:
-    """Return a wire's step; None if it serves everyone.
+    """Return a wire's authentication step; None if it serves everyone.
 
     Raises ValueError if an included app authenticates more strictly.
     """

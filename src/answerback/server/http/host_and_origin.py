@@ -1,7 +1,7 @@
 """Where a request comes from: the `Host` and `Origin` headers, and those of trusted proxies.
 
 A browser lets any web page send requests to a server on the user's own machine, as in DNS
-rebinding attacks. The first two headers show that the request comes from such a page.
+rebinding attacks. The first two headers show when a request comes from such a page.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Guard:
         self._find_error = lru_cache(64)(self._check)
 
     def refuse(self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Reply[Any] | None:
-        """Return the refusal of a request from a foreign host or origin, or None."""
+        """Return a refusal if the request has a foreign host or origin, or None."""
         server = scope.get("server")
         address = server[0] if server else ""
         error = self._find_error(
@@ -56,10 +56,10 @@ class Guard:
         return None if error is None else failure(error.message, code=error.code)
 
     def is_probe(self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:
-        """Return whether a refused request for a health page may be a load balancer's own.
+        """Return whether a refused request for a health page may come from a load balancer.
 
-        Load balancers and Kubernetes name the server by an address, which differs for each of its
-        machines.
+        Load balancers and Kubernetes name the server by an address, which differs from machine to
+        machine.
         """
         is_passed_on = b"origin" in headers or scope.get(FORWARDED_HOST) is not None
         name = host_name(headers.get(b"host", b"").decode("latin-1").lower())
@@ -70,7 +70,7 @@ class Guard:
     ) -> Error | None:
         # The real host counts even if a proxy is trusted: a web page that reaches the server by
         # DNS rebinding comes from the user's machine, where a trusted proxy may run as well, and
-        # it can set any header but Host.
+        # it can set any header except Host.
         name = host.decode("latin-1").lower()
         names = [name] if forwarded is None else [name, forwarded.lower()]
         for named in names:
@@ -103,7 +103,7 @@ class Guard:
 
 
 def _is_address(name: str) -> bool:
-    """Return whether a host is a literal address, which no attacker can make resolve to another."""
+    """Return whether a host is a literal address, which DNS rebinding cannot redirect."""
     try:
         ip_address(name)
     except ValueError:
@@ -112,7 +112,7 @@ def _is_address(name: str) -> bool:
 
 
 _MAX_HEADER = 2048
-"""A longer header is ignored."""
+"""Longer headers are ignored."""
 _PREFIX = re.compile(r"(?:/[\w.~%-]+)+", re.ASCII)
 # One `name=value` of a Forwarded header, and what follows it: ";", "," or the end.
 _PAIR = re.compile(r'\s*([\w-]+)=("(?:[^"\\]|\\.)*"|[^\s",;]*)\s*([;,]|$)', re.ASCII)
@@ -138,8 +138,8 @@ class TrustedProxies:
     def read(self, headers: Mapping[bytes, bytes]) -> Forwarded:
         """Return the client of a request from a trusted proxy.
 
-        If both kinds of headers are there, a value counts only if they agree: a proxy that sets
-        one kind may pass the other kind on as the client sent it.
+        If both kinds of headers are present, a value counts only if they agree: a proxy that sets
+        one kind may pass on the client's headers of the other kind.
         """
         client, hops = self._client(_split(_text(headers, b"x-forwarded-for")))
         prefix = _pick(_split(_text(headers, b"x-forwarded-prefix")), hops).rstrip("/")
@@ -163,7 +163,7 @@ class TrustedProxies:
         )
 
     def _client(self, nodes: list[str]) -> tuple[str | None, int]:
-        """Return the last address that is not a trusted proxy's, and the number of proxies after.
+        """Return the last address that is not a trusted proxy's, and how many proxies follow it.
 
         Everything before that address was sent by the client, and may be forged.
         """

@@ -1,7 +1,7 @@
 """Long lists over REST: `?limit=50` sends the first items, and a link leads to the next ones.
 
-The whole list is kept, with the call's arguments. Below the path of a tool, `/pages/{cursor}` is
-the rest of a list, for those who pass the tool's gates.
+The full list is stored with the call's arguments. Below a tool's path, `/pages/{cursor}` is the
+rest of a list, for callers who pass the tool's gates.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ListPages:
         self._writer = writer
 
     def asked_limit(self, request: RestRequest) -> int | None:
-        """Return the limit in a request's query; None without one. Raises ToolError."""
+        """Return the limit in a request's query; None if there is none. Raises ToolError."""
         query = request.query.decode("latin-1")
         given = parse_qs(query, keep_blank_values=True).get(_LIMIT)
         if given is None:
@@ -53,21 +53,21 @@ class ListPages:
         text = given[-1]
         if text.isascii() and text.isdigit() and 0 < len(text) < _DIGITS and int(text) > 0:
             return int(text)
-        raise ToolError(f"limit={text[:20]} should be a number from 1", code=INVALID_ARGUMENTS)
+        raise ToolError(f"limit={text[:20]} should be a positive integer", code=INVALID_ARGUMENTS)
 
     async def write_first(
         self, reply: Reply[Any], call: Call, limit: int, request: RestRequest
     ) -> HttpReply:
         """Return the response with at most *limit* items of a tool's list, and a link to the rest.
 
-        A reply that is not a list, and a list that cannot be kept, is sent whole.
+        A reply that is not a list, or a list that cannot be stored, is sent in full.
         """
         data = reply.data
         items = data.items if isinstance(data, Page) else data
         if not isinstance(items, list) or len(items) <= limit or call.tool is None:
             return self._writer.write_call(reply, call, request)
         part, sizes = call.part, call.item_sizes
-        if part is None or part.path == ITEMS:  # What MCP has kept lacks the arguments.
+        if part is None or part.path == ITEMS:  # Replies stored by MCP lack the arguments.
             part, sizes = await self._keep(reply, call)
         if part is None:
             return self._writer.write_call(reply, call, request)
@@ -77,14 +77,14 @@ class ListPages:
             first = Page(first, total=data.total, next=part_cursor(rest, call))
         try:
             encoded, first = call.tool.output.encode(first)
-        except InvalidOutput:  # The type asks for more items.
+        except InvalidOutput:  # The type requires more items.
             return self._writer.write_call(reply, call, request)
         reply = msgspec.structs.replace(reply, encoded=encoded, data=first)
         written = self._writer.write_call(reply, call, request)
         return _linked(written, rest, limit, call, request)
 
     async def _keep(self, reply: Reply[Any], call: Call) -> tuple[StoredPart | None, Sequence[int]]:
-        """Keep a full reply; return its list and the bytes of each item, None if that fails."""
+        """Store a full reply; return its list and each item's size in bytes, None if that fails."""
         encoded = encoded_data(reply)
         body = b'{"data":%b,"arguments":%b}' % (encoded, call.arguments)
         uri = await self._runtime.stored_replies.keep(body, owner_of_call(call))
@@ -97,7 +97,7 @@ class ListPages:
         return first_part(id, DATA, body, encoded)
 
     async def answer(self, name: str, request: RestRequest) -> HttpReply:
-        """Answer a request for the rest of a list; *name* is the path from the tool's name on."""
+        """Answer a request for the rest of a list; *name* is the path after the prefix."""
         refused = refuse_method(request.method, _GET)
         if refused is not None:
             return self._writer.refuse(refused, request, allow=_GET)
@@ -107,7 +107,7 @@ class ListPages:
         try:
             limit = self.asked_limit(request)
             call.part = part = open_cursor(cursor, call).part
-            # What MCP has kept lacks the arguments.
+            # Replies stored by MCP lack the arguments.
             if part is None or part.path == ITEMS:
                 raise cursor_expired()
             kept = await read_list(self._runtime.stored_replies, part, call.owner, limit)
@@ -124,7 +124,7 @@ class ListPages:
     async def _next(
         self, kept: StoredList, limit: int | None, call: Call, request: RestRequest
     ) -> HttpReply:
-        """Return the next items of a kept list, for a call that passed the tool's gates."""
+        """Return the next items of a stored list, for a call that passed the tool's gates."""
         assert call.part is not None
         assert call.tool is not None
         found = kept.data
@@ -148,7 +148,7 @@ class ListPages:
 def _linked(
     written: HttpReply, rest: StoredPart | None, limit: int | None, call: Call, request: RestRequest
 ) -> HttpReply:
-    """Return the response with a link to the rest of the list, if there is any."""
+    """Return the response with a link to the rest of the list, if any is left."""
     if rest is None:
         return written
     path = request.root + request.path.partition(PAGES)[0] + PAGES + part_cursor(rest, call)

@@ -1,4 +1,4 @@
-"""The OpenAPI document of an app. It needs only msgspec: CGI and the command line print it too.
+"""An app's OpenAPI document. It needs only msgspec: CGI and the command line print it too.
 
 There is an operation for each tool and for each page.
 """
@@ -88,7 +88,7 @@ def tool_schemas(
     names: dict[str, str] = {}
     for name in sorted(input_classes.keys() | output_classes.keys()):
         names[name] = _free_name(name, {*reserved, *names.values()})
-    # A class has a second name if its output differs from its input, as in pydantic with defaults.
+    # A class has a second name if its output differs, such as a pydantic model with defaults.
     only_output: dict[str, str] = {}
     for name in sorted(input_classes.keys() & output_classes.keys()):
         if _with_dependencies(name, input_classes) != _with_dependencies(name, output_classes):
@@ -103,14 +103,14 @@ def tool_schemas(
 
 
 class _GivenSchemas:
-    """Schemas that the author gave; one with references to itself is a component."""
+    """Schemas given by the author; a schema with references to itself becomes a component."""
 
     def __init__(self, components: Components, reserved: Collection[str]) -> None:
         self._components = components
         self._reserved = reserved
 
     def place(self, schema: Schema, name: str) -> Schema:
-        """Return *schema*, or a reference to a component with it, which is called *name*."""
+        """Return *schema*, or a reference to it as a component called *name*."""
         # With an `$id`, references would not start at the document.
         own = {key: each for key, each in schema.items() if key not in ("$id", "$schema")}
         references = list(_references(own, "#"))
@@ -217,9 +217,9 @@ class MediaTypes(msgspec.Struct, frozen=True):
 
 
 def media_types(contract: Contract, *, dialects: bool) -> MediaTypes:
-    """Return the contract's own media type, and with *dialects* those of the others too.
+    """Return the contract's own media type, and with *dialects* the others' too.
 
-    The dialect `problem` is for errors only, and is never sent as plain JSON.
+    The `problem` dialect is only for errors, and is never sent as plain JSON.
     """
     success: dict[str, Dialect] = {JSON: contract.http}
     error: dict[str, Dialect] = {PROBLEM: "problem"} if contract.http == "problem" else success
@@ -231,10 +231,10 @@ def media_types(contract: Contract, *, dialects: bool) -> MediaTypes:
 
 
 def with_media_ranges(tool: Tool, content: Schema) -> Schema:
-    """Return *content* with the ranges of the bytes that the tool may send.
+    """Return *content* with the media ranges of the bytes that the tool may send.
 
-    They come first for a tool that is annotated to return one image or audio block: many
-    generated clients use the first media type only, and bytes are sent unless the client
+    The ranges come first for a tool that is annotated to return one image or audio block: many
+    generated clients use only the first media type, and bytes are sent unless the client
     prefers JSON.
     """
     kinds = {Image: "image/*", Audio: "audio/*"}
@@ -270,13 +270,13 @@ MCP_ERROR = "AnswerbackMcpError"
 ENVELOPE = "AnswerbackEnvelope"
 FAILURE = "AnswerbackFailure"
 _ERROR_SCHEMAS: dict[Dialect, Schema] = {
-    # It is so small that it is not shared.
+    # Too small to be shared.
     "rest": object_schema({"error": {"type": "string"}}),
     "mcp": ref(MCP_ERROR),
     "envelope": ref("AnswerbackEnvelopeError"),
     "problem": ref("AnswerbackProblem"),
 }
-"""The schemas of an error's body."""
+"""The schema of an error's body in each dialect."""
 
 
 def shared_schemas(contract: Contract) -> dict[str, Schema]:
@@ -309,7 +309,7 @@ def success_schema(dialect: Dialect, data: Schema | None, *, blocks_only: bool) 
             return data
         case _ if blocks_only:
             return ref(CONTENT)
-    # Without a declared type an object is sent as itself.
+    # Without a declared type, an object is sent as it is.
     return {"anyOf": [{"type": "object"}, ref(CONTENT)]}
 
 
@@ -338,7 +338,7 @@ DESCRIPTIONS = _ALWAYS | {
     404: "Not found",
     409: "Conflict",
     410: "The rest of a list is no longer kept",
-    422: "The idempotency key of another call",
+    422: "The idempotency key belongs to another call",
     429: "Too many requests",
     503: "Unavailable",
     504: "Timed out",
@@ -349,7 +349,7 @@ _OTHER = "Failed"
 def error_statuses(tool: Tool) -> dict[int, str]:
     """Return *tool*'s known error statuses in order, with the docstring's descriptions or our own.
 
-    Errors that are raised without being declared have the operation's `default` response.
+    Undeclared errors have the operation's `default` response.
     """
     found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
     if tool.gates is not None:
@@ -387,7 +387,7 @@ def _statuses_in_docstring(doc: str | None) -> dict[int, str]:
 
 
 BEARER = "bearer"
-"""The name of the security scheme of tools that require a login."""
+"""The name of the security scheme for tools that require a login."""
 RESPONSES = "#/components/responses/"
 HEADERS = {
     "ErrorCode": {
@@ -395,11 +395,11 @@ HEADERS = {
         "schema": {"type": "string"},
     },
     "ErrorHint": {
-        "description": "What to do about it; other characters than ASCII are written as %XX",
+        "description": "What to do about it; non-ASCII characters are written as %XX",
         "schema": {"type": "string"},
     },
     "RetryAfter": {
-        "description": "The seconds after which the same call may be made again",
+        "description": "Seconds to wait before the same call may be made again",
         "schema": {"type": "integer", "minimum": 0},
     },
 }
@@ -416,16 +416,16 @@ _FORM_HEADER = {
 _LIMIT: Schema = {
     "name": "limit",
     "in": "query",
-    "description": "How many items are sent at most; a link leads to the next ones",
+    "description": "Maximum number of items to send; a link leads to the next ones",
     "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
 }
 _LINK: Schema = {
     "description": 'The next items, as <url>; rel="next"; sent with limit if there are any',
     "schema": {"type": "string"},
 }
-# The `aligned` convention reads these responses in the operation itself and follows no references.
+# The `aligned` convention reads these responses in the operation itself; it follows no references.
 _INLINE_STATUSES = (400, 500)
-# The statuses of requests that reach no tool.
+# The statuses of requests that do not reach a tool.
 _BEFORE_THE_CALL = (400, 413, 415)
 
 _TEXT: Schema = {"type": "string"}
@@ -530,14 +530,14 @@ def _responses(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
 
 
 def error_responses(statuses: dict[int, str], media: MediaTypes) -> Schema:
-    """Return the responses with these statuses and descriptions, and the one of other errors."""
+    """Return the responses with these statuses and descriptions, and one for other errors."""
     responses: Schema = {}
     for status, description in statuses.items():
         if status in _INLINE_STATUSES or description != DESCRIPTIONS.get(status):
             responses[str(status)] = _error_response(status, description, media)
         else:
             responses[str(status)] = {"$ref": f"{RESPONSES}Error{status}"}
-    # Any other error: of a tool that raises what it does not declare, of a proxy or of middleware.
+    # Any other error: undeclared by the tool, or from a proxy or middleware.
     return {**responses, "default": {"$ref": f"{RESPONSES}Error"}}
 
 
@@ -560,7 +560,7 @@ def page_paths(media: MediaTypes) -> dict[str, Schema]:
     readiness = _page("checkReadiness", summary, _health_schema("ready"), media)
     not_ready = {JSON: {"schema": _health_schema("not ready")}}
     responses = readiness["get"]["responses"]
-    responses["503"] = {"description": "They cannot", "content": not_ready}
+    responses["503"] = {"description": "Calls cannot be served", "content": not_ready}
     readiness["get"]["responses"] = dict(sorted(responses.items()))
     return {
         "/functions": _page("listFunctions", "The functions", functions, media),
@@ -599,7 +599,7 @@ def document(registry: Registry, base: str = "", *, dialects: bool = False) -> S
     """Return the OpenAPI 3.1 document of *registry*. Each call returns a new dict.
 
     *base* is the app's mount point, or empty. *dialects* lists the media types
-    of all dialects, not only that of the contract.
+    of all dialects, not only the contract's.
     """
     decoded: Schema = msgspec.json.decode(document_json(registry, base, dialects=dialects))
     return decoded
@@ -663,7 +663,7 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
         "openapi": "3.1.1",
         "info": info,
         "servers": [{"url": url}],
-        # A tool that requires a login says so; some linters expect the document to have this.
+        # Tools that require a login say so; some linters also expect it for the whole document.
         "security": security,
         "tags": tags_of(tools),
         "paths": paths,

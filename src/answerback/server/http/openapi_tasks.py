@@ -1,4 +1,4 @@
-"""Tasks in the OpenAPI document: the headers of a call, the response 202, the paths of a task."""
+"""Tasks in the OpenAPI document: a call's headers, the 202 response, and a task's paths."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ TASK_SCHEMAS: dict[str, Schema] = {
             "expiresAt": {**TIMESTAMP, "description": "When the task is removed"},
             "inputRequests": {
                 "type": "object",
-                "description": "The questions that the task waits for, by key",
+                "description": "The questions that the task is waiting for, by key",
                 "additionalProperties": _QUESTION,
             },
-            "resultUrl": {"type": "string", "description": "Where the reply is, once it ended"},
+            "resultUrl": {"type": "string", "description": "Where the reply is, once it has ended"},
         },
         required=["taskId", "tool", "status", "createdAt", "lastUpdatedAt"],
     ),
@@ -42,7 +42,7 @@ TASK_SCHEMAS: dict[str, Schema] = {
         {
             "inputResponses": {
                 "type": "object",
-                "description": "MCP's results of the questions, by key",
+                "description": "The answers as MCP results, by key",
                 "additionalProperties": {"type": "object"},
             }
         }
@@ -60,26 +60,26 @@ _ID = {
 _WAIT = {
     "name": PREFER,
     "in": "header",
-    "description": f"`wait=10` waits up to 10 seconds for the end; at most {MAX_WAIT}",
+    "description": f"`wait=10` waits up to 10 seconds for the task to end; at most {MAX_WAIT}",
     "schema": _TEXT,
 }
 _PREFER = {
     "name": PREFER,
     "in": "header",
     "description": (
-        "`respond-async` makes a task of the call, which is answered by 202; with `wait=10` the"
-        " reply itself is the answer if the task ends within 10 seconds"
+        "`respond-async` turns the call into a task, and the response is 202; with `wait=10` the"
+        " response is the reply itself if the task ends within 10 seconds"
     ),
     "schema": _TEXT,
 }
 _KEY = {
     "name": IDEMPOTENCY_KEY,
     "in": "header",
-    "description": "A call with the same key and the same body is not made again",
+    "description": "A call with the same key and the same body runs only once",
     "schema": {"type": "string", "pattern": f"^[!-~]{{1,{MAX_KEY}}}$"},
 }
 _CREATED: Schema = {
-    "description": "A task was made of the call, or it is not yet over",
+    "description": "The call became a task, or the task has not ended yet",
     "headers": {
         "Location": {"description": "The path of the task", "schema": _TEXT},
         APPLIED: {"description": "The preference that was followed", "schema": _TEXT},
@@ -96,7 +96,7 @@ def add_to_call(operation: Schema, tool: Tool) -> None:
     if tool.settings.task != "forbidden":
         responses["202"] = _CREATED
         parameters = [_PREFER, _KEY]
-    for status in (409, 422, 429, 503):  # Of limits and keys.
+    for status in (409, 422, 429, 503):  # From limits and keys.
         responses.setdefault(str(status), {"$ref": f"{RESPONSES}Error{status}"})
     operation["responses"] = dict(sorted(responses.items()))
     operation["parameters"] = parameters
@@ -122,17 +122,17 @@ def task_paths(tool: Tool, called: Schema, media: MediaTypes) -> dict[str, Schem
 
     answers = {"schema": {"$ref": SCHEMAS + "TaskAnswers"}}
     answered = {
-        **about("answer", f"Answer the questions of a task of {tool.name}"),
+        **about("answer", f"Answer the questions of a {tool.name} task"),
         "requestBody": {"required": True, "content": {JSON: answers}},
     }
-    result = about("result", f"The reply of a task of {tool.name}")
+    result = about("result", f"The reply of a {tool.name} task")
     result["responses"] = dict(sorted({**called["responses"], **errors, "202": _CREATED}.items()))
     return {
         path: {
             "parameters": [_ID],
-            "get": {**about("get", f"A task of {tool.name}"), "parameters": [_WAIT]},
+            "get": {**about("get", f"A {tool.name} task"), "parameters": [_WAIT]},
             "post": answered,
-            "delete": about("cancel", f"Cancel a task of {tool.name}"),
+            "delete": about("cancel", f"Cancel a {tool.name} task"),
         },
         path + RESULT_PATH: {"parameters": [_ID], "get": {**result, "parameters": [_WAIT]}},
     }

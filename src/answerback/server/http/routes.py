@@ -1,7 +1,7 @@
 """The routes of REST and CGI: one function answers every request that is not MCP.
 
-The paths are a tool's, the list of functions, the OpenAPI document and health. The refusals of
-methods, bodies and unknown paths are here too, and MCP over HTTP uses them.
+The paths are those of tools, the list of functions, the OpenAPI document and health. The refusals
+of methods, bodies and unknown paths are here too; MCP over HTTP also uses them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def refuse_method(method: str, allowed: str) -> Reply[Any] | None:
-    """Return the refusal of a method that is not among *allowed*, a comma-separated list."""
+    """Return a refusal if the method is not in *allowed*, a comma-separated list."""
     if method == allowed or method in allowed.split(", "):
         return None
     return failure(f"Method not allowed: {method}; use {allowed}", code="METHOD_NOT_ALLOWED")
@@ -51,7 +51,7 @@ def refuse_media(content_type: bytes) -> Reply[Any] | None:
 
 
 def refuse_encoding(encoding: bytes) -> Reply[Any] | None:
-    """Return the refusal of a compressed body; *encoding* is the `Content-Encoding` header."""
+    """Refuse a compressed body; *encoding* is the `Content-Encoding` header."""
     name = encoding.decode("latin-1").strip().lower()
     if name in ("", "identity"):
         return None
@@ -62,7 +62,7 @@ def refuse_encoding(encoding: bytes) -> Reply[Any] | None:
 
 
 def no_route(path: str, root: str, *, mcp: str = "", has_pages: bool = False) -> Reply[Any]:
-    """Return the refusal of an unknown *path* below *root*; *mcp* is the path of MCP, if any."""
+    """Return the refusal for an unknown *path* below *root*; *mcp* is the MCP path, if any."""
     parts = [f"Not found: {root}{path}"]
     # Newcomers try "/" first, and a client of an app mounted at /mcp is sent to its "/".
     if mcp and path in ("/", "/mcp"):
@@ -77,12 +77,12 @@ def too_large(limit: int, hint: str) -> Reply[Any]:
 
 
 Page: TypeAlias = Callable[[Runtime, str], HttpReply]
-"""Makes the response of a page; the second argument is the path that the app is mounted under."""
+"""Makes a page's response; the second argument is the app's mount point."""
 
 PUBLIC = ("/healthz", "/readyz")
 """Pages that need no credentials, even if the app authenticates."""
 CONSOLE_PATHS = frozenset({"/", "/docs", "/console/about.json", "/console/frame", "/console/views"})
-"""The paths of the console, where it is shown."""
+"""The console's paths, if it is shown."""
 
 
 def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
@@ -163,7 +163,7 @@ PAGES: Mapping[str, Page] = {
 }
 
 
-# A longer Accept header is cut off before it is parsed.
+# Longer Accept headers are cut off before they are parsed.
 _MAX_ACCEPT = 2048
 
 
@@ -184,7 +184,7 @@ class RestRequest(RequestSource, Protocol):
     def accept(self) -> bytes: ...
     @property
     def query(self) -> bytes:
-        """The query of the URL, without the question mark."""
+        """The URL's query, without the question mark."""
 
     @property
     def content_type(self) -> bytes: ...
@@ -196,7 +196,7 @@ class RestRequest(RequestSource, Protocol):
     def is_disconnected(self) -> Callable[[], bool] | None: ...
     @property
     def headers(self) -> Mapping[bytes, bytes]:
-        """The headers by their names in lower case."""
+        """The headers by lower-case name."""
 
     def describe_request(self, wire: str) -> RequestInfo: ...
 
@@ -213,9 +213,9 @@ class Routes:
         has_tasks: bool,
         mcp: str = "",
     ) -> None:
-        """*has_tasks* is False for CGI: a one-call process can run none.
+        """*has_tasks* is False for CGI: a one-call process cannot run tasks.
 
-        Without *prefixes* there are only the health pages. *mcp* is the path of MCP, if any.
+        Without *prefixes*, there are only the health pages. *mcp* is the MCP path, if any.
         """
         self._runtime = runtime
         self._registry = runtime.registry
@@ -230,7 +230,7 @@ class Routes:
         for prefix in self._prefixes:
             if request.path.startswith(prefix):
                 name = request.path[len(prefix) :]
-                # Only the prefix "/" shares its paths with the server's own.
+                # Only below the prefix "/" can a tool's path be one of the server's own.
                 if name and (prefix != "/" or name.partition("/")[0] not in RESERVED_ROUTES):
                     if "/tasks/" in name and self._registry.has_tasks and self._tasks is not None:
                         return await self._tasks.answer(name, request, body)
@@ -249,7 +249,7 @@ class Routes:
         return page(self._runtime, request.root)
 
     async def _call(self, name: str, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
-        # Nearly all requests are a POST of JSON and need no further checks.
+        # Nearly all requests POST JSON and need no further checks.
         if request.method != "POST" or request.content_type != b"application/json":
             refused = refuse_method(request.method, "POST") or refuse_media(request.content_type)
             if refused is not None:
@@ -287,7 +287,7 @@ class Routes:
         """Return a call's reply as a response.
 
         A tool's error may ask for a login, or name a page to open. Both are for one user, so
-        nobody may store them.
+        they must not be stored.
         """
         written = self._write(reply, request, call.shape)
         error = reply.error
@@ -324,7 +324,7 @@ class Routes:
 
     @cached_property
     def _list_pages(self) -> ListPages:
-        # Imported at the first request for a part of a list.
+        # Imported when a part of a list is first requested.
         from .list_pages import ListPages
 
         return ListPages(self._runtime, self)
@@ -335,13 +335,13 @@ class Routes:
         return written if reply.error is None else self._with_status(written)
 
     def _with_status(self, written: HttpReply) -> HttpReply:
-        """Return a tool's error, with the status 200 if the contract always sends it."""
+        """Return a tool's error, with status 200 if the contract always sends that."""
         if self._registry.contract.always_200 and written.media_type == JSON:
             return msgspec.structs.replace(written, status=200)
         return written
 
     def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> HttpReply:
-        """Return a refusal as a response; *allow* lists the methods that are allowed."""
+        """Return a refusal as a response; *allow* lists the allowed methods."""
         written = self._write(reply, request, RESULT)
         if not allow or written.status != 405:
             return written
@@ -354,13 +354,13 @@ class Routes:
         if b"+" in request.accept:
             accept = request.accept[:_MAX_ACCEPT].decode("latin-1")
             dialect = choose(accept, contract, failed=reply.error is not None)
-        # OpenAPI describes the data without it.
+        # OpenAPI describes the data without the additions.
         written = write(reply, dialect, shape.without_additions(), contract)
         # Replies with data have no headers.
         if written.headers and request.accept:
             from ...dialects.rest import FORM, write_content
 
-            # An image and audio are sent as their bytes, unless the client prefers JSON.
+            # Images and audio are sent as bytes, unless the client prefers JSON.
             has_bytes = written.header(FORM) in ("image", "audio")
             accept = request.accept[:_MAX_ACCEPT].decode("latin-1")
             if has_bytes and prefers_json(accept, written.media_type):

@@ -24,7 +24,7 @@ KEEP_ALIVE = 75
 """Seconds that a connection stays open between two requests, by default.
 
 nginx and AWS load balancers reuse a connection for up to 60 seconds. If the server closed it
-first, a request could be on its way, and the proxy would answer it with 502.
+first, a request could already be on its way, and the proxy would answer it with 502.
 """
 
 
@@ -82,19 +82,19 @@ class HostSetup(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     install: str
-    """The command that does it."""
+    """The command that adds it."""
     file: str
     entry: str
     """The JSON to add to the file by hand."""
     afterwards: str
-    """The user's step after which the host starts the server."""
+    """What the user must do before the host starts the server."""
 
 
 class StartHelp(msgspec.Struct, frozen=True, kw_only=True):
-    """Help for users of this machine: the program that serves the app, and how to add it."""
+    """Help for users on this machine: the program that serves the app, and how to add it."""
 
     program: str
-    """How to type the program: `python calculator.py`, or `answerback` with a target."""
+    """What to type to run the program: `python calculator.py`, or `answerback` with a target."""
     target: str
     hosts: tuple[HostSetup, ...]
 
@@ -104,7 +104,7 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     max_body: int = MAX_BODY
     hosts: Sequence[str] = ()
-    """The allowed hosts, beside the loopback names on loopback; if empty, elsewhere all are.
+    """The allowed hosts. On loopback, its names are allowed too; elsewhere, empty allows all.
 
     `serve` accepts fewer; see *only_addresses*.
     """
@@ -121,17 +121,17 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     only_local_console: bool = False
     """Show it only to browsers on this machine, and not through a proxy."""
     start: StartHelp | None = None
-    """Help on the console's first screen; it has paths of this machine."""
+    """Help on the console's first screen; it shows paths on this machine."""
     only_health: bool = False
-    """Answer only the health pages: this process runs tasks, and takes no calls."""
+    """Answer only the health pages: this process runs tasks and takes no calls."""
     mcp: str = "/mcp"
-    """The path of MCP."""
+    """The MCP path."""
     rest: bool = True
     """False serves only MCP, the health pages and the author's own pages."""
     auth: bool = True
-    """False if anyone may call an app without `auth=`; the log then does not mention it."""
+    """False if anyone may call an app without `auth=`; this also silences the log message."""
     signals: bool = True
-    """Put our signal handlers before those of another server that runs the application."""
+    """Run our signal handlers before those of another server that runs the application."""
 
     def __post_init__(self) -> None:
         set_field = msgspec.structs.force_setattr
@@ -142,7 +142,7 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
         is_taken = first != "mcp" and first in (*RESERVED_ROUTES, ".well-known", "console", "docs")
         if is_taken or not (self.mcp == "/" or _ROOT_PATH.fullmatch(self.mcp)):
             raise BadOption(
-                f"{self.mcp!r} cannot be the path of MCP; give '/', or a path such as '/models'"
+                f"{self.mcp!r} cannot be the MCP path; give '/', or a path such as '/models'"
             )
         if self.console and not self.rest:
             raise BadOption("console=True needs rest=True: the page calls the tools over REST too")
@@ -154,25 +154,25 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 8000
     uds: str | None = None
-    """The path of a unix socket, which replaces the host and the port."""
+    """The path of a unix socket to use instead of the host and port."""
     tls_cert: str | None = None
     tls_key: str | None = None
-    """The key of the certificate, unless the certificate's file has it."""
+    """The certificate's key, unless the certificate file contains it."""
     root_path: str = ""
     """The path under which a proxy serves the app."""
     workers: int = 1
     keep_alive: int = KEEP_ALIVE
     """Seconds that a connection stays open between two requests."""
     drain: int = 0
-    """Seconds after SIGTERM in which the server still serves, but is not ready."""
+    """Seconds after SIGTERM during which the server still serves but is not ready."""
     log_level: str | None = None
     access_log: bool = False
     debug: bool = False
-    """The text of unexpected exceptions is sent to the caller, who must be on this machine."""
+    """Send the text of unexpected exceptions to callers, who must be on this machine."""
     console: bool | None = None
-    """Show the console to browsers; None does so if only this machine reaches the server."""
+    """Show the console to browsers; None shows it if only this machine can reach the server."""
     restarted: bool = False
-    """Whether `--reload` started this process in place of another: the banner is short then."""
+    """Whether `--reload` started this process to replace another, so the banner is short."""
     web: WebOptions = WebOptions()
 
     def __post_init__(self) -> None:
@@ -194,7 +194,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
                 web,
                 console=True,
                 only_local_console=self.console is None,
-                # Users of other machines can neither run the program nor need its path.
+                # Users on other machines cannot run the program, and do not need its path.
                 start=web.start if only_local else None,
             )
             msgspec.structs.force_setattr(self, "web", web)
@@ -204,6 +204,6 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
             if open_flags:
                 conflict, advice = open_flags[0], "leave out one of the two"
             raise BadOption(
-                f"--debug shows exceptions to callers, so it serves this machine alone and "
+                f"--debug shows exceptions to callers, so it serves only this machine and "
                 f"cannot be used with {conflict}; {advice}"
             )

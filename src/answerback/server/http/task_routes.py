@@ -1,6 +1,6 @@
-"""Tasks over REST: calls that ask for one, a task's resource, and idempotency keys.
+"""Tasks over REST: calls that ask for a task, a task's resource, and idempotency keys.
 
-Below the path of a tool, `/tasks/{id}` is a task, and `/tasks/{id}/result` is its reply.
+Below a tool's path, `/tasks/{id}` is a task, and `/tasks/{id}/result` is its reply.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Answers(msgspec.Struct):
 
 
 class _TaskCreator(NoPeer):
-    """The peer of a call that becomes a task: its user is asked through the task."""
+    """The peer for a call that becomes a task: its user is asked through the task."""
 
     can = Abilities(elicit=True)
 
@@ -66,7 +66,7 @@ class TaskRoutes:
         self._writer = writer
 
     async def call(self, call: Call, request: RestRequest) -> Outcome | HttpReply:
-        """Return the outcome of a call, or the response that a task was created."""
+        """Return the outcome of a call, or the response for a newly created task."""
         tool = self._registry.tools.get(call.name)
         support = "forbidden" if tool is None else tool.settings.task
         takes_key = tool is not None and tool.settings.idempotency_key
@@ -85,7 +85,7 @@ class TaskRoutes:
         return await self._handlers.tools(call)
 
     async def answer(self, name: str, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
-        """Answer a request for a task; *name* is the path from the tool's name on."""
+        """Answer a request for a task; *name* is the path after the prefix."""
         tool, _, id = name.partition(TASKS)
         is_result = id.endswith(RESULT_PATH)
         allowed = _RESULT_METHODS if is_result else _METHODS
@@ -146,9 +146,9 @@ class TaskRoutes:
         return task
 
     async def _waited(self, task: TaskRecord, seconds: float) -> TaskRecord:
-        """Return the task once it has ended or asks, or after *seconds*.
+        """Return the task once it has ended or asks a question, or after *seconds*.
 
-        If too many requests wait for it, return it at once.
+        If too many requests are waiting for it, return it at once.
         """
 
         def is_done(task: TaskRecord) -> bool:
@@ -175,7 +175,7 @@ class TaskRoutes:
         return await self._service.answer(task.id, task.owner, answers) or task
 
     def _result(self, task: TaskRecord, request: RestRequest) -> HttpReply:
-        """Return a finished task's reply; before that, the task itself with 202."""
+        """Return a finished task's reply, or an unfinished task itself with 202."""
         if not task.is_final:
             return self._shown(task, request, 202)
         reply = task.reply()
@@ -201,7 +201,7 @@ class TaskRoutes:
 
 
 def read_preferences(header: bytes) -> dict[str, str]:
-    """Return a `Prefer` header's preferences by name (RFC 7240); the first of a name counts."""
+    """Return a `Prefer` header's preferences by name (RFC 7240); the first of each name counts."""
     found: dict[str, str] = {}
     for part in header[:1000].decode("latin-1").split(","):
         name, _, value = part.partition(";")[0].partition("=")
@@ -212,11 +212,11 @@ def read_preferences(header: bytes) -> dict[str, str]:
 def refuse_without_server(
     registry: Registry, call: Call, request: RestRequest
 ) -> Reply[Any] | None:
-    """Return the refusal of a call that CGI cannot make: its process ends with the response."""
+    """Return the refusal for a call that CGI cannot make: its process ends with the response."""
     tool = registry.tools.get(call.name)
     if tool is None:
         return None
-    hint = "call it on a server that goes on running, which `serve` starts"
+    hint = "call it on a long-running server, which `serve` starts"
     if tool.settings.task == "required":
         message = f"The function {call.name} runs only as a task, and CGI has no tasks"
     elif tool.settings.idempotency_key and _key(request) is not None:

@@ -26,15 +26,15 @@ from ..http.server_options import BadOption, ServeOptions
 
 _BACKLOG = 2048
 _WRONG_HOST = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
-# Hosts that mean every local address, with an address that a client can call.
+# Hosts that mean every local address, each with an address that a client can call.
 _ALL_ADDRESSES = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 _SOCKET_UMASK = 0o117
 _FOLDER, _LOCK = "answerback-", "server.lock"
-# Only a system with fork has workers, and it has SIGCHLD and SIGUSR1.
+# Workers need fork, and systems with fork have SIGCHLD and SIGUSR1.
 _AWAITED = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGCHLD", signal.SIGTERM)}
-"""The signals that the parent of the workers acts on."""
+"""The signals that the workers' parent acts on."""
 STOP_NOW = getattr(signal, "SIGUSR1", signal.SIGTERM)
-"""Ends a worker as SIGTERM does, but without `--drain`."""
+"""Ends a worker like SIGTERM, but without `--drain`."""
 RunWorker = Callable[[int, Callable[[], None]], None]
 """Runs a worker until it exits, given its number and a function to call once it serves."""
 
@@ -44,7 +44,7 @@ class CannotListen(AnswerbackError):
 
 
 def bind(options: ServeOptions) -> socket.socket:
-    """Open the listening socket; from here on clients can connect."""
+    """Open the listening socket; from now on, clients can connect."""
     if options.uds is not None:
         return _bind_unix(options.uds)
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
@@ -94,10 +94,10 @@ def _bind_unix(path: str) -> socket.socket:
 
 
 def _remove_unused_socket(path: str) -> None:
-    """Remove the socket that an ended server left behind; raises CannotListen if it is in use."""
+    """Remove a socket that a stopped server left behind; raises CannotListen if it is in use."""
     try:
         if not stat.S_ISSOCK(os.stat(path).st_mode):
-            raise CannotListen(f"cannot listen on {path}: it is another kind of file")
+            raise CannotListen(f"cannot listen on {path}: it is not a socket")
     except OSError:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -176,7 +176,7 @@ def _tls_problem(cert: str, key: str | None, exc: OSError) -> str:
     if b"BEGIN CERTIFICATE" not in chain:
         return f"{of_cert} cannot be used: it has no certificate in PEM form; give the chain in it"
     if b"PRIVATE KEY-----" not in key_text:
-        in_key = "no key in PEM form; give the file of the key"
+        in_key = "no key in PEM form; give the key file"
         found = in_key if key else "no key; give it with --tls-key"
         return f"{of_key} cannot be used: it has {found}"
     if b"ENCRYPTED" in key_text:
@@ -205,7 +205,7 @@ def prefork(
     """Run *count* workers until a signal ends them, and return the exit status.
 
     A worker that exits is replaced by one with the same number. The file *ending* tells workers
-    that all of them end.
+    that all of them are shutting down.
     """
     process_signer()  # Made before the fork, so that each worker accepts the others' links.
     # Every signal's number is written to a pipe, whichever thread receives the signal: an author's
@@ -224,8 +224,8 @@ def prefork(
             if received == signal.SIGCHLD:
                 workers.reap_exited()
             elif received in _AWAITED:
-                # The workers close theirs as they end. An open one here would still let clients
-                # connect, and no process would answer them.
+                # The workers close theirs as they end. If it stayed open here, clients could still
+                # connect, but no process would answer them.
                 listener.close()
                 open(ending, "wb").close()
                 workers.stop(received)
@@ -235,15 +235,15 @@ def prefork(
 
 @contextmanager
 def worker_folder() -> Iterator[str]:
-    """Yield a private folder for what the workers share; it is removed at the end.
+    """Yield a private folder for files that the workers share; it is removed at the end.
 
     A killed server leaves its folder behind, and the next server removes it. Each folder has a
-    file that is locked while a process of its server runs.
+    file that is locked while any of its server's processes is running.
     """
     import fcntl
 
     for leftover in glob(os.path.join(gettempdir(), f"{_FOLDER}*")):
-        # It may be removed meanwhile, have no lock, or be in use.
+        # It may have been removed meanwhile, have no lock, or be in use.
         with suppress(OSError):
             if os.lstat(leftover).st_uid == os.getuid():
                 with open(os.path.join(leftover, _LOCK), "rb") as file:
@@ -253,7 +253,7 @@ def worker_folder() -> Iterator[str]:
         lock = os.path.join(folder, _LOCK)
         with open(f"{lock}.new", "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            # It gets its name only now, so that no other server finds it without a lock.
+            # Renamed only now, so that no other server finds it unlocked.
             os.rename(f"{lock}.new", lock)
             yield folder
 
@@ -269,8 +269,8 @@ class _Workers:
         self._ready_reader, self._ready_writer = os.pipe()
         os.set_blocking(self._ready_reader, False)
         self._ready: set[int] = set()
-        # A pipe that is never written. When the parent dies its end closes, and every worker
-        # that is blocked in `read` exits.
+        # A pipe that is never written to. When the parent dies, its end closes, and every worker
+        # blocked in `read` exits.
         self._parent_reader, self._parent_writer = os.pipe()
 
     def start(self, number: int) -> None:
@@ -322,7 +322,7 @@ class _Workers:
                 continue
             number, code = self.running.pop(pid), os.waitstatus_to_exitcode(status)
             if self._stopping:
-                # Such as a lifespan that failed at its end; the worker has logged it.
+                # For example, the end of the lifespan failed; the worker has logged it.
                 self.status = self.status or int(code == 1)
             elif pid in self._ready:
                 self._ready.remove(pid)
@@ -336,9 +336,9 @@ class _Workers:
                 self.stop(STOP_NOW)
 
     def stop(self, received: int) -> None:
-        """Stop all workers. Those that drain at the first SIGTERM stop at any other signal.
+        """Stop all workers. Those that drain after the first SIGTERM stop at any other signal.
 
-        At a second SIGINT they do not wait for running calls.
+        At a second SIGINT, they do not wait for running calls.
         """
         sent = STOP_NOW
         if received == signal.SIGTERM and not self._stopping:

@@ -1,7 +1,7 @@
 """`serve --reload`: the server runs in a child process, which is replaced when a file changes.
 
-The parent holds the listening socket. Clients that connect while no child serves wait for the
-next one, so a restart refuses no client.
+The parent holds the listening socket. Clients that connect while no child is serving wait for the
+next one, so a restart refuses no clients.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 from .listening import CannotListen, end_with_parent, write_line
 
 _CHILD = "ANSWERBACK_RELOAD"
-"""The environment variable that makes a process the child of a reloading parent."""
+"""The environment variable that marks a process as the child of a reloading parent."""
 _POLL_SECONDS = 0.25
 # Editors write a file in several steps: changed files are checked again after this time.
 _SETTLE_SECONDS = 0.05
@@ -41,11 +41,11 @@ class Inherited(NamedTuple):
 
     listener: socket.socket
     is_first: bool
-    """Whether this is the first child that serves."""
+    """Whether this is the first child to serve."""
 
 
 def inherited() -> Inherited | None:
-    """Return the listening socket, if this process is the child of a reloading parent."""
+    """Return the inherited values, if this process is the child of a reloading parent."""
     given = os.environ.pop(_CHILD, "")
     if not given:
         return None
@@ -55,9 +55,9 @@ def inherited() -> Inherited | None:
 
 
 def serve_and_reload(listener: socket.socket, folder: str) -> int:
-    """Serve until a signal, and return the exit status.
+    """Serve until a signal arrives, and return the exit status.
 
-    The child is this program with its own command line. It is replaced when a Python file in
+    The child runs this program with the same command line. It is replaced when a Python file in
     *folder* changes.
     """
     if os.name != "posix":
@@ -109,7 +109,7 @@ class _Supervisor:
         return [path for path in paths if before.get(path) != now.get(path)]
 
     def _replace_child(self, changed: list[str]) -> bool:
-        """Start another child, unless a file has a syntax error; return whether it did."""
+        """Start another child, unless a file has a syntax error; return whether one was started."""
         if error := _syntax_error(changed):
             is_served = self._child.poll() is None
             rest = "; still serving the program as it was before" if is_served else ""
@@ -117,8 +117,8 @@ class _Supervisor:
             return False
         names = ", ".join(os.path.relpath(path, self._folder) for path in changed[:3])
         write_line(f"{names} changed; reloading")
-        # Python compares the age of bytecode in seconds: after a second change within the same
-        # second it would run the old one.
+        # Python compares the age of bytecode in seconds: after two changes within a second, it
+        # would run the old bytecode.
         for path in changed:
             with suppress(OSError, NotImplementedError):
                 os.unlink(cache_from_source(path))
@@ -142,14 +142,14 @@ class _Supervisor:
         return subprocess.Popen(command, env=environ, pass_fds=descriptors)
 
     def _stop(self, number: int, frame: object) -> None:
-        # A terminal sends Ctrl-C to the child as well, which ignores SIGTERM after it.
+        # A terminal also sends Ctrl-C to the child, which then ignores SIGTERM.
         again = self._received == number == signal.SIGINT
         self._received = number
         self._child.send_signal(signal.SIGINT if again else signal.SIGTERM)
 
 
 def python_files(folder: str) -> Files:
-    """Return the Python files in *folder* and below it, without hidden folders and environments."""
+    """Return the Python files in and below *folder*, except in hidden folders and environments."""
     found: Files = {}
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if _is_watched(os.path.join(place, name))]
@@ -161,7 +161,7 @@ def python_files(folder: str) -> Files:
                 status = os.stat(path)
             except OSError:  # It was removed in the meantime.
                 continue
-            if stat.S_ISREG(status.st_mode):  # Reading a pipe would wait for ever.
+            if stat.S_ISREG(status.st_mode):  # Reading a pipe would block forever.
                 found[path] = (status.st_mtime_ns, status.st_size)
     return found
 

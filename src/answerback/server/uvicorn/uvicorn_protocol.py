@@ -1,4 +1,4 @@
-"""The HTTP/1.1 protocol of `serve`, and the plain ASGI layers around the application.
+"""The HTTP/1.1 protocol for `serve`, and the plain ASGI layers around the application.
 
 The protocol depends on uvicorn's internals; no other module does.
 
@@ -6,7 +6,7 @@ The protocol depends on uvicorn's internals; no other module does.
 
 - A request with an `Upgrade` header is served as if it had none. Every Java client sends
   `Upgrade: h2c`; uvicorn would drop the body of its request (uvicorn issue 2722).
-- The size of headers and of trailers is limited, so a client cannot fill the memory with them.
+- The size of headers and of trailers is limited, so a client cannot fill memory with them.
   Trailers are not added to the headers.
 - A connection is closed if the client sends nothing for `idle_timeout` seconds, with status 408
   if a request is incomplete.
@@ -16,12 +16,12 @@ The protocol depends on uvicorn's internals; no other module does.
   is complete within `half_close_timeout` seconds. It looks like a client that closed the
   connection, so it counts as disconnected after that time.
 - Malformed HTTP is refused in JSON, like everything else.
-- The application's `send` is a `_FastPath`. With it our own ASGI application reads a body and
+- The application's `send` is a `_FastPath`. With it, our own ASGI application reads a body and
   writes a response without ASGI messages.
 
-uvicorn makes a `RequestResponseCycle` for each request. `scope` and `cycle` are those of the
-request that was read last, and `_current` is the cycle whose response is written now or was
-written last. From them follows the state of the connection:
+uvicorn makes a `RequestResponseCycle` for each request. `scope` and `cycle` belong to the last
+request read, and `_current` is the cycle whose response is being written or was written last.
+They determine the state of the connection:
 
 | state             | recognised by                             | timer                 | time-out |
 |-------------------|-------------------------------------------|-----------------------|----------|
@@ -31,10 +31,10 @@ written last. From them follows the state of the connection:
 | reading body      | `cycle.more_body`                         | since the last chunk  | 408      |
 | discarding body   | `cycle.more_body`, response is complete   | since the last chunk  | close    |
 | responding        | no `more_body`, response not complete     | stopped               | -        |
-| earlier response  | `_current` is another cycle than `cycle`, | as the state of the   | restart  |
-| pending           | and its response is not complete          | last request          |          |
+| earlier response  | `_current` is not `cycle`, and its        | that of the last      | restart  |
+| pending           | response is not complete                  | request's state       |          |
 
-The last state is in addition to another one; pipelined requests cause it.
+The last state occurs together with another one; pipelined requests cause it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def add_layers(application: Application, options: ServeOptions) -> Application:
 
 
 def _below_prefix(application: Application, prefix: str) -> Application:
-    """Answer below *prefix* and, because most proxies remove it, without it."""
+    """Answer paths below *prefix* and, because most proxies remove it, paths without it."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -160,7 +160,7 @@ def _logged(application: Application, proxies: TrustedProxies) -> Application:
 _MAX_HEADER_BYTES = 64 * 1024
 _SHUTDOWN_IDLE_TIMEOUT = 2.0
 _SHUTDOWN_NEW_TIMEOUT = 1.0
-"""Seconds for the first request of a new connection to arrive while the server shuts down."""
+"""Seconds for the first request of a new connection to arrive while the server is shutting down."""
 _REFUSAL = (
     b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n"
     b"x-error-code: INVALID_INPUT\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
@@ -168,7 +168,7 @@ _REFUSAL = (
 
 
 class DrainState(ServerState):
-    """Tells all connections of a server whether each response closes its connection."""
+    """Tells all of a server's connections whether to close after each response."""
 
     is_draining = False
 
@@ -186,23 +186,23 @@ class UvicornProtocol(HttpToolsProtocol):
     idle_timeout = 30.0
     """Seconds for the headers of a request to arrive, and between two chunks of its body."""
     half_close_timeout = 1.0
-    """Seconds that running calls have after the client has closed its sending half."""
+    """Seconds that running calls get after the client has closed its sending half."""
     _header_bytes = 0
-    """The bytes received of headers, or of trailers, that are not complete yet."""
+    """The bytes received so far of incomplete headers or trailers."""
     _header_scope: Any = None
     """The scope of the request whose headers are not complete yet."""
     _current: Any = None
-    """The cycle whose response is written now, or was written last."""
+    """The cycle whose response is being written, or was written last."""
     _timer: asyncio.TimerHandle | None = None
     _half_close_timer: asyncio.TimerHandle | None = None
     _idle_since: float | None = None
-    """When the last response was complete, while the connection is kept alive after it."""
+    """When the last response was completed, while the connection is kept alive after it."""
     _is_closing = False
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         if self.client is None and self.server is not None and self.server[1] is None:
-            # The clients of a unix socket are on this machine, as on loopback.
+            # The clients of a unix socket are on this machine, like those on loopback.
             self.client, self.server = ("127.0.0.1", 0), ("127.0.0.1", 0)
         self._restart_timer()
 
@@ -251,7 +251,7 @@ class UvicornProtocol(HttpToolsProtocol):
         if self.pipeline or self.transport.is_closing():
             super().on_response_complete()
             return
-        # As in uvicorn, with one timer for many responses: to start and cancel one costs more.
+        # As in uvicorn, but one timer serves many responses: starting one for each costs more.
         self.server_state.total_requests += 1
         self.flow.resume_reading()
         self._idle_since = self.loop.time()
@@ -302,8 +302,8 @@ class UvicornProtocol(HttpToolsProtocol):
             if self._timer is None:
                 self._restart_timer()
         elif cycle is None or cycle.more_body or cycle.response_complete:
-            # No request was completed. Either a body continues, or the client still sends the
-            # body of a request that is answered already, which uvicorn discards, or line breaks.
+            # No request was completed. Either a body continues, or the client is still sending
+            # the body of an answered request, which uvicorn discards, or line breaks.
             reading_body = was_reading_body and cycle is previous and not cycle.response_complete
             reading_trailers = reading_body and len(cycle.body) == buffered
             self._header_bytes = self._header_bytes + len(data) if reading_trailers else 0
@@ -323,7 +323,7 @@ class UvicornProtocol(HttpToolsProtocol):
             # request gets its full time from now on.
             self._restart_timer()
         send = _FastPath(cycle, self.loop)
-        # As in uvicorn, without its option `reset_contextvars`, which is not set here.
+        # As in uvicorn, without its `reset_contextvars` option, which is not set here.
         task = self.loop.create_task(
             cycle.run_asgi(lambda scope, receive, _: app(scope, receive, send))
         )
@@ -332,7 +332,7 @@ class UvicornProtocol(HttpToolsProtocol):
 
     @property
     def _earlier_response_pending(self) -> bool:
-        """Whether the response to an earlier request than the last one read is not complete."""
+        """Whether the response to a request before the last one read is incomplete."""
         current = self._current
         return current is not None and current is not self.cycle and not current.response_complete
 
@@ -346,7 +346,7 @@ class UvicornProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _on_timeout(self) -> None:
-        """Close the connection of a client that stopped sending, unless it awaits a response."""
+        """Close the connection if the client stopped sending and is not waiting for a response."""
         cycle: Any = self.cycle
         response_pending = cycle is not None and not cycle.response_complete
         responding = response_pending and (cycle.response_started or not cycle.more_body)
@@ -360,8 +360,8 @@ class UvicornProtocol(HttpToolsProtocol):
     def _reparse_without_upgrade(self, data: bytes, upgrade: Exception | None) -> None:
         """Parse the request again without its `Upgrade` header, and then the rest of *data*.
 
-        *upgrade* is raised by the parser; its argument is the offset of the rest. The rest may
-        have further requests with such a header.
+        *upgrade* is the parser's exception; its argument is the offset of the rest. The rest may
+        contain more requests with such a header.
         """
         while upgrade is not None and self.scope["method"] != "CONNECT":
             version = self.scope["http_version"].encode()
@@ -416,12 +416,12 @@ class UvicornProtocol(HttpToolsProtocol):
 
 @lru_cache(4)
 def _line(header: tuple[bytes, bytes]) -> bytes:
-    """Return a header that every response has, such as the date of this second."""
+    """Return a header line that every response has, such as the current date."""
     return b"%b: %b\r\n" % header
 
 
 class _FastPath(FastPath):
-    """Does at once what `RequestResponseCycle` does in several steps; see `asgi.request`."""
+    """Does in one step what `RequestResponseCycle` does in several; see `asgi.request`."""
 
     __slots__ = ("_cycle", "loop")
 
@@ -437,7 +437,7 @@ class _FastPath(FastPath):
         if cycle.more_body or cycle.disconnected:
             return None
         body = bytes(cycle.body)
-        cycle.body = bytearray()  # Frees the buffer: a call may run for long.
+        cycle.body = bytearray()  # Frees the buffer: a call may run for a long time.
         return body
 
     def is_disconnected(self) -> bool:

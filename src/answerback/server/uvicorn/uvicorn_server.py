@@ -50,22 +50,22 @@ _SIGNAL_SECONDS = 0.1
 _TICK_SECONDS = 1
 _BLOCKED = (
     "tool %r has blocked the event loop for %.1f s or more; write def, or await "
-    "asyncio.to_thread(…) for what blocks"
+    "asyncio.to_thread(…) for blocking code"
 )
 # Calls that finish within this delay are not worth a "finishing N calls" message.
 _QUIET_DRAIN_SECONDS = 0.3
-# The time for TLS on the last connections.
+# The time for TLS handshakes on the last connections.
 _ACCEPT_SECONDS = 1
-# The time to write the records when the process is ended at once.
+# The time to write the records when the process must exit at once.
 _FLUSH_SECONDS = 1
-# More than a cancelled lifespan gets to end.
+# More time than a cancelled lifespan gets to end.
 _SPARE_SECONDS = 2
 
 
 class _Server(uvicorn.Server):
     """uvicorn's server for one process; *on_serving* is called once it serves.
 
-    The file *ending* exists once all workers end; a server without workers has none.
+    The file *ending* exists once all workers are shutting down; "" without workers.
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class _Server(uvicorn.Server):
             ws="none",
             log_level=options.log_level or "warning",
             access_log=False,
-            # With --log-level uvicorn's loggers write like all others.
+            # With --log-level, uvicorn's loggers write like all others.
             log_config=None if options.log_level else uvicorn.config.LOGGING_CONFIG,
             server_header=False,
             # AsgiApp reads the headers of trusted proxies; uvicorn would trust every local one.
             proxy_headers=False,
             timeout_graceful_shutdown=max(1, round(seconds)),
             timeout_keep_alive=options.keep_alive,
-            # The server runs the lifespan itself, to report a failure and to bound its end.
+            # The server runs the lifespan itself, to report a failure and to bound the shutdown.
             lifespan="off",
         )
         config.load()
@@ -106,11 +106,11 @@ class _Server(uvicorn.Server):
         self._on_serving = on_serving
         self._signalled = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        """The event loop, while the server serves."""
+        """The event loop, while the server is serving."""
         self._seconds = seconds
-        """The time that calls, tasks and the lifespan have to end, one after the other."""
+        """The seconds that calls, tasks and the lifespan each get to end, one after the other."""
         self.was_interrupted = False
-        """Whether Ctrl-C ended the server on the loop of another program."""
+        """Whether Ctrl-C ended the server on another program's loop."""
         self.failure: LifespanFailed | None = None
         """Why the lifespan did not start or end."""
 
@@ -119,7 +119,7 @@ class _Server(uvicorn.Server):
             signal.signal(STOP_NOW, self.stop)
         if self._bus is not None:
             await self._application.join(self._bus)
-        # All requests inherit this context, so that pages of the author's find the runtime.
+        # All requests inherit this context, so that the author's pages find the runtime.
         CURRENT.set(self._application.runtime)
         starting = asyncio.ensure_future(self._application.start())
         while not (await asyncio.wait({starting}, timeout=_SIGNAL_SECONDS))[0]:
@@ -137,7 +137,7 @@ class _Server(uvicorn.Server):
             self._on_serving()
 
     async def _end_lifespan(self) -> None:
-        # A thread, because the end of the lifespan may block the event loop.
+        # In a thread, because the end of the lifespan may block the event loop.
         waits = 1 if self._application.runtime.tasks is None else 2
         bound = waits * self._seconds + _SPARE_SECONDS
         watchdog = threading.Timer(bound, self._exit_without_lifespan)
@@ -167,13 +167,13 @@ class _Server(uvicorn.Server):
         watch.ended.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # uvicorn waits until every response is complete, so the open streams must be ended.
+        # uvicorn waits until every response is complete, so open streams must end first.
         self._application.close()
         loop = asyncio.get_running_loop()
         message = loop.call_later(_QUIET_DRAIN_SECONDS, self._print_running_calls)
         if not self._ending or os.path.exists(self._ending):
             remove_unix_socket(self._options)
-        # Accept the connections that are waiting, which the system would reset otherwise.
+        # Accept the waiting connections, which the system would otherwise reset.
         waiting = []
         for listener in sockets or []:
             listener.setblocking(False)
@@ -206,11 +206,11 @@ class _Server(uvicorn.Server):
         self._application.is_draining = True
         self._state.drain()
         seconds = self._options.drain
-        self._print(f"draining for {_count(seconds, 'second')}; another signal ends that")
+        self._print(f"draining for {_count(seconds, 'second')}; another signal skips this")
         asyncio.get_running_loop().call_later(seconds, self.stop)
 
     def stop(self, *_: object) -> None:
-        """Shut down now, whether the server drains or not."""
+        """Shut down now, whether the server is draining or not."""
         self.should_exit = True
         self._in_loop(self._signalled.set)
 
@@ -219,7 +219,7 @@ class _Server(uvicorn.Server):
             self._loop.call_soon_threadsafe(step)
 
     async def serve_on_given_loop(self, listener: socket.socket) -> None:
-        """Serve on the loop of another program, whose handlers of signals stay as they were."""
+        """Serve on another program's loop, leaving its signal handlers unchanged."""
         with self.capture_signals():
             await self._serve([listener])
             self.was_interrupted = signal.SIGINT in self._captured_signals
@@ -233,7 +233,7 @@ class _Server(uvicorn.Server):
             self._flush_within_bound()
             os._exit(128 + sig)
         can_drain = self._options.drain and self._loop is not None and not self.should_exit
-        # A worker may get SIGTERM twice, from systemd and from its parent: it goes on draining.
+        # A worker may get SIGTERM twice, from systemd and from its parent: it keeps draining.
         is_second = self._is_single and self._state.is_draining
         if sig == signal.SIGTERM and can_drain and not is_second:
             self._in_loop(self._drain)
@@ -248,9 +248,9 @@ class _Server(uvicorn.Server):
 
 
 class _LoopWatch:
-    """Warns of an async tool that blocks the event loop.
+    """Warns about an async tool that blocks the event loop.
 
-    A thread looks for one, so that calls cost nothing. The loop sets `ticked` every
+    A thread looks for one, so that calls pay nothing for it. The loop sets `ticked` every
     `_TICK_SECONDS`, unless something blocks it.
     """
 
@@ -275,18 +275,18 @@ class _LoopWatch:
                 for tool in self._registry.tools.values()
                 if tool.is_async
             }
-            # The frame of the async tool that the event loop runs now, if any.
+            # The frame of the async tool that the event loop is running now, if any.
             before, suspect = suspect, sys._current_frames().get(self._loop_thread)
             while suspect is not None and suspect.f_code not in tools:
                 suspect = suspect.f_back
-            # Seen twice: a tool that just runs on a slow machine is seen once.
+            # Seen twice in a row: a tool that is merely slow is seen once.
             if suspect is not None and suspect is before:
                 reported = ticked
                 logger().warning(_BLOCKED, tools[suspect.f_code], late)
 
 
 class _ConsoleServer(uvicorn.Server):
-    """uvicorn's server of the console for targets."""
+    """uvicorn's server for the target console."""
 
     def __init__(self, application: TargetConsole) -> None:
         super().__init__(
@@ -304,13 +304,13 @@ class _ConsoleServer(uvicorn.Server):
         self._application = application
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # This ends the open streams too, for which uvicorn would wait.
+        # This also ends the open streams, which uvicorn would wait for.
         await self._application.close()
         await super().shutdown(sockets)
 
 
 def serve_targets(application: TargetConsole, listener: socket.socket) -> None:
-    """Serve the console for targets until a signal."""
+    """Serve the target console until a signal arrives."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     _ConsoleServer(application).run(sockets=[listener])
 
@@ -321,7 +321,7 @@ def _application(runtime: Runtime, options: ServeOptions) -> AsgiApp:
     auth = runtime.auth
     if auth is not None and auth.loopback_only and (is_open or options.web.trusted_proxies):
         raise BadOption(
-            "development tokens are for this machine alone: give --host 127.0.0.1, "
+            "development tokens only work on this machine: give --host 127.0.0.1, "
             "and neither --uds nor --trust-proxy"
         )
     application = AsgiApp(runtime, options.web)
@@ -332,7 +332,7 @@ def _application(runtime: Runtime, options: ServeOptions) -> AsgiApp:
 def serve_on(
     loop: GivenLoop, runtime: Runtime, options: ServeOptions, listener: socket.socket
 ) -> int:
-    """Serve on the loop of another program, until a signal or until *loop* is stopped."""
+    """Serve on another program's loop, until a signal arrives or *loop* is stopped."""
     application = _application(runtime, options)
     on_serving = partial(_announce, runtime, options, listener, application.key_is_temporary)
     server = _Server(application, None, on_serving, options)
@@ -349,7 +349,7 @@ def serve_on(
 
 
 def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> int:
-    """Serve until a signal, and return the exit status."""
+    """Serve until a signal arrives, and return the exit status."""
     application = _application(runtime, options)
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
@@ -379,7 +379,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         run(None, announce)
         return 0
     with worker_folder() as folder:
-        # The workers share tasks and stored replies in files, which are removed with the server.
+        # Workers share tasks and stored replies in files, which are removed when the server ends.
         registry = runtime.registry
         if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
             from ...tasks.sqlite_store import SQLiteStore
@@ -389,7 +389,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         ending = os.path.join(folder, "ending")
 
         def run_worker(number: int, on_serving: Callable[[], None]) -> None:
-            # With a state the database carries their messages, as those of other hosts.
+            # With a state, the database carries their messages, like those of other hosts.
             is_alone = runtime.state is None
             bus = SocketBus(folder, number, options.workers) if is_alone else None
             run(bus, on_serving, ending)

@@ -1,7 +1,7 @@
 // What happens while a request runs: its progress, its log messages, its questions, cancelling.
 
-// A place is where a request was made: { id, view, entry }. What the server sends meanwhile is
-// shown there.
+// A place is where a request was made: { id, view, entry }. Messages that the server sends meanwhile
+// are shown there.
 function recordProgress(place, { progress, total, message }) {
   const before = state.activity[place.id] || {};
   const number = (value) => (value === undefined ? undefined : Number(value));
@@ -19,7 +19,7 @@ function clearActivity(place) {
   update({ activity: others });
 }
 
-// Sends a request of a view that is not a tool's call, and keeps what came back in the store.
+// Sends a view's request that is not a tool call, and keeps the response in the store.
 async function startRun(place, send) {
   const abort = new AbortController();
   const set = (run) => update({ runs: { ...state.runs, [place.id]: run } });
@@ -49,7 +49,7 @@ function Activity({ place, running, abort }) {
         </div>`
       : ""}
     ${questions.map((question) => html`<${QuestionView} key=${question.id} question=${question} />`)}
-    ${logs.length ? html`<${LogLines} label="Log messages of this call" messages=${logs} />` : ""}
+    ${logs.length ? html`<${LogLines} label="Log messages from this call" messages=${logs} />` : ""}
   </div>`;
 }
 
@@ -63,7 +63,7 @@ function Progress({ progress }) {
   </div>`;
 }
 
-// How a request ended that is not a tool's call; null while it runs.
+// How a request that is not a tool call ended; null while it is running.
 function RunFailure({ run }) {
   if (run.cancelled) return html`<p class="hint" role="status">Cancelled.</p>`;
   if (!run.error) return "";
@@ -76,12 +76,12 @@ function RunFailure({ run }) {
   </div>`;
 }
 
-// Which version of MCP a view uses.
+// Chooses the MCP version that a view uses.
 function VersionChoice({ server, chosen, choose }) {
   const wires = server.wires().filter((wire) => wire.id !== "rest");
   if (wires.length < 2) return "";
   return html`<fieldset class="wire-choice">
-    <legend class="hidden">Version of MCP</legend>
+    <legend class="hidden">MCP version</legend>
     ${wires.map(
       (wire) => html`<label class="pill" key=${wire.id}><input
         type="radio"
@@ -93,7 +93,7 @@ function VersionChoice({ server, chosen, choose }) {
   </fieldset>`;
 }
 
-// The version that a view uses: the chosen one, else the first.
+// The version that a view uses: the chosen one, or else the first.
 function useVersion() {
   const { server, version } = useStore();
   const known = server.about.versions;

@@ -1,6 +1,6 @@
-// The arguments of a call: the form, and the same arguments as JSON beside it.
+// A call's arguments: the form, and the same arguments as JSON next to it.
 
-// `replies` are those of the last call with `sent`; `call(value)` sends. The children stand beside
+// `replies` belong to the last call, with `sent`; `call(value)` sends. The children appear next to
 // the button. `warning` is the button's text if the call may destroy something.
 function ArgumentsForm({ schema, value, change, sent, replies, running, disabled, warning, call, children }) {
   const [touched, setTouched] = useState(new Set());
@@ -25,7 +25,7 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
     setShowAll(true);
     focusLater(() => firstWrong(form.current));
   };
-  // What the example leaves out is marked.
+  // Fields that the example leaves out are marked.
   const fill = () => {
     change(sampleOf(schema, schema));
     setShowAll(true);
@@ -54,7 +54,7 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
   </form>`;
 }
 
-// The first wrong field; a list with too few items has none, but a button that adds one.
+// The first wrong field; a list with too few items has no such field, but a button to add one.
 function firstWrong(form) {
   const problem = form.querySelector(".field .problem");
   const field = form.querySelector("[aria-invalid]");
@@ -71,8 +71,8 @@ function hasNoArguments(schema) {
   return isClosed && kindOf(part, schema) !== "json" && !Object.keys(part.properties || {}).length;
 }
 
-// A field's problems are shown when the user has left it; those of a list, when an item was left.
-// What is missing is shown when the user calls: the user may just not have come to it yet.
+// A field's problems are shown once the user has left it; a list's, once an item has been left.
+// Missing values are shown only when the user calls: the user may not have got to them yet.
 function isNoticed({ path, message }, touched) {
   if (message === REQUIRED) return false;
   return [...touched].some((each) => each === path || each.startsWith(`${path}[`));
@@ -83,22 +83,22 @@ document.addEventListener("pointerdown", () => (isPressed = true), true);
 document.addEventListener("pointerup", () => (isPressed = false), true);
 document.addEventListener("pointercancel", () => (isPressed = false), true);
 
-// Acts when no mouse button is pressed. A press on a button takes the focus from a field; if a
-// problem appeared at that moment, the button would move away before it is released.
+// Acts when no mouse button is pressed. Pressing a button takes the focus from a field; if a problem
+// appeared at that moment, the button would move away before it is released.
 function afterPress(act) {
   if (!isPressed) return act();
   document.addEventListener("pointerup", () => setTimeout(act), { once: true });
 }
 
-// What the server refused, as long as the value is the one that was sent. Each wire says the same;
-// MCP, which comes last, lists the problems one by one.
+// The problems in the server's refusal, as long as the value is the one that was sent. Every wire
+// reports the same; MCP, which comes last, lists the problems one by one.
 function refusedAt(value, sent, replies) {
   if (!sent || !replies || value instanceof Unreadable) return [];
   const found = replies.map(refusedProblems).findLast((problems) => problems.length) || [];
   return found.filter(({ path }) => sameJson(valueAt(value, path), valueAt(sent, path)));
 }
 
-// The problems of values that have no field, such as an unknown argument.
+// The problems with values that have no field, such as an unknown argument.
 function OtherProblems({ form, problems }) {
   const [paths, setPaths] = useState(new Set());
   useEffect(() => {

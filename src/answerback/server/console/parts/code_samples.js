@@ -1,4 +1,4 @@
-// The same call as a program or a terminal makes it, to copy.
+// The same call as code or as a terminal command, to copy.
 
 function codeSamples(server, tool, args) {
   const samples = [
@@ -18,7 +18,7 @@ function targetOf(server) {
   return server.about.target || absoluteUrl(server.about.mcp);
 }
 
-// The token itself is not in the sample: people paste samples into chats.
+// The sample does not contain the token itself: people paste samples into chats.
 function curlSample(server, tool, args) {
   const url = absoluteUrl(server.restPath(tool.name));
   const lines = [`curl ${shellQuoted(url)}`, `-H 'Content-Type: application/json'`];
@@ -32,7 +32,7 @@ function pythonSample(server, tool, args) {
   const target = pythonValue(targetOf(server));
   const auth = state.token ? `, auth=os.environ["TOKEN"]` : "";
   const imports = [...(auth ? ["import os"] : []), ...(member ? ["from pathlib import Path"] : [])];
-  // A file connects to all of its servers; the name of a tool then begins with its server's.
+  // A file connects to all of its servers; each tool's name then starts with its server's.
   const name = member ? `${member}_${tool.name}` : tool.name;
   return [
     ...(imports.length ? [...imports, ""] : []),

@@ -1,6 +1,6 @@
 // Small parts that every view uses.
 
-const MAX_SHOWN = 100_000; // A browser gets slow with more characters in one element,
+const MAX_SHOWN = 100_000; // Browsers get slow with more characters in one element,
 const MAX_COLOURED = 20_000; // and with more elements.
 
 function Json({ value, label }) {
@@ -63,7 +63,7 @@ function Tabs({ label, tabs, chosen, choose }) {
   </div>`;
 }
 
-// Opens and closes a dialog; returns the ref of its element.
+// Opens and closes a dialog; returns its element's ref.
 function useModal(isOpen) {
   const dialog = useRef(null);
   useLayoutEffect(() => {

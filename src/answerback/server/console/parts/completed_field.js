@@ -1,4 +1,4 @@
-// A text field for an argument of a prompt or a template, with the server's suggestions below it.
+// A text field for a prompt's or template's argument, with the server's suggestions below it.
 
 const TYPING_MS = 120;
 
@@ -50,7 +50,7 @@ function CompletedField({ id, name, description, required, value, change, comple
   </div>`;
 }
 
-// Asks the server for values of an argument; the other arguments may decide about them.
+// Asks the server for values for an argument; they may depend on the other arguments.
 async function completions(client, ref, name, text, others) {
   await client.connect();
   if (!client.capabilities.completions) return [];

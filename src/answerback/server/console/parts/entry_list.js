@@ -1,14 +1,14 @@
-// A list of entries to search, such as the resources or the prompts.
+// A searchable list of entries, such as the resources or the prompts.
 
 const MAX_ODD = 5;
 
-// What is wrong with a list that the server sent.
+// Shows what is wrong with a list that the server sent.
 function OddEntries({ method }) {
   const { server } = useStore();
   const odd = server.client().odd[method] || [];
   if (!odd.length) return "";
   const more = odd.length - MAX_ODD;
-  return html`<ul class="odd" aria-label=${`Faults of ${method}`}>
+  return html`<ul class="odd" aria-label=${`Problems with ${method}`}>
     ${odd.slice(0, MAX_ODD).map((text) => html`<li class="problem">${text}</li>`)}
     ${more > 0 ? html`<li class="problem">… and ${more} more.</li>` : ""}
   </ul>`;

@@ -1,8 +1,8 @@
-// The calls of this page, the newest first; each can be opened and repeated.
+// The calls made on this page, newest first; each can be opened and repeated.
 
 function HistoryView() {
   const { calls, server } = useStore();
-  if (!calls.length) return html`<p class="hint">No calls yet. The calls of this page are listed here until it is closed.</p>`;
+  if (!calls.length) return html`<p class="hint">No calls yet. Calls made on this page are listed here until it is closed.</p>`;
   const repeat = (call) => {
     openCall(call);
     runCall(server, call.tool, call.args, call.wireIds, call.task);

@@ -1,4 +1,4 @@
-// Log messages and other notifications of the server, the newest first.
+// Log messages and other notifications from the server, newest first.
 
 const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
@@ -19,7 +19,7 @@ function LogView() {
     </div>
     ${shown.length
       ? html`<${LogLines} label="Messages, the newest first" messages=${shown} withVersion=${true} />`
-      : html`<p class="hint">No messages yet. Log messages and notifications of the server are listed here.</p>`}
+      : html`<p class="hint">No messages yet. Log messages and notifications from the server are listed here.</p>`}
   </section>`;
 }
 

@@ -1,5 +1,5 @@
-// Logging in: with a token, or with a test token of a server that was started with --dev-auth.
-// A reload forgets a token, but not a test token, which opens nothing elsewhere.
+// Logging in: with a token, or with a test token from a server that was started with --dev-auth.
+// A reload forgets a token, but not a test token, which is useless elsewhere.
 
 const TEST_TOKEN = "answerback-test-token";
 const TEST_USER = "answerback-test-user";
@@ -13,7 +13,7 @@ function LoginButton() {
   </button>`;
 }
 
-// What a JSON Web Token says about its user; null for others. It is only shown, and not checked.
+// The claims in a JSON Web Token; null for other tokens. They are only shown, not checked.
 function userOf(token) {
   const [, payload] = token.split(".");
   if (!payload) return null;
@@ -26,7 +26,7 @@ function userOf(token) {
 }
 
 // Uses another token, or none, from now on. A session belongs to the user who opened it, so new
-// ones are opened.
+// sessions are opened.
 async function useToken(token, isTest = false) {
   if (isTest) sessionStorage.setItem(TEST_TOKEN, token);
   else sessionStorage.removeItem(TEST_TOKEN);
@@ -48,7 +48,7 @@ function LoginDialog() {
   </dialog>`;
 }
 
-// The page of a server that answers nobody who has not logged in.
+// The page for a server that answers only users who have logged in.
 function LoginPage({ reason }) {
   return html`<section class="login-page" aria-labelledby="login-page-title">
     <h2 id="login-page-title">Log in to use this server</h2>
@@ -112,12 +112,12 @@ function TestTokenForm({ scopes }) {
   </form>`;
 }
 
-// The refusals of gates.
+// Refusals by gates.
 
 const REFUSAL_META = "answerback/refusal";
 const LOGIN_CODES = new Set(["LOGIN_REQUIRED", "SCOPE_REQUIRED"]);
 
-// What a gate said, from the reply of any wire: { code, hint, url }; null for other replies.
+// A gate's refusal, from a reply over any wire: { code, hint, url }; null for other replies.
 function refusalOf(reply) {
   if (reply.ok || reply.waiting) return null;
   const { result, headers, status, body } = reply;
@@ -130,7 +130,7 @@ function refusalOf(reply) {
   return refusalOfError({ status, ...body });
 }
 
-// From an error of JSON-RPC.
+// From a JSON-RPC error.
 function refusalOfError({ code: number, status, data }) {
   if (number === URL_ELICITATION_REQUIRED) {
     const [page] = (data && data.elicitations) || [];
@@ -161,7 +161,7 @@ function RefusalView({ refusal, challenge = "" }) {
     SCOPE_REQUIRED: scopes ? "The token does not have the scopes that this needs." : "This user may not use this.",
     SUBSCRIPTION_REQUIRED: "This needs a subscription.",
     LINK_REQUIRED: "This needs a linked account.",
-    URL_ELICITATION_REQUIRED: "This needs a visit to a page first.",
+    URL_ELICITATION_REQUIRED: "You need to visit a page first.",
   }[code];
   return html`<div class="refusal">
     <p><span class="chip failed">${code}</span> ${text || ""} ${scopes ? html`Scopes: <code>${scopes}</code>` : ""}</p>
@@ -173,7 +173,7 @@ function RefusalView({ refusal, challenge = "" }) {
   </div>`;
 }
 
-// What the list says about a tool's gates.
+// A tool's gates, as the list shows them.
 function gateMarks(tool) {
   const schemes = tool.securitySchemes || (tool._meta || {}).securitySchemes;
   if (!Array.isArray(schemes) || schemes.some((scheme) => scheme?.type === "noauth")) return [];

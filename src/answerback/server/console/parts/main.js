@@ -1,4 +1,4 @@
-// The page as a whole: the header, the tabs and the view that is open.
+// The whole page: the header, the tabs and the open view.
 
 const VIEWS = [
   { id: "start", name: "Start", component: StartView },
@@ -36,7 +36,7 @@ async function start() {
     update({ about, servers, token });
     document.title = `${about.title || about.name} · Answerback`;
     await openServer(servers[0]);
-    // A server that was started again has other keys.
+    // A restarted server has other keys.
     if (token && state.needsLogin) await useToken("");
   } catch (error) {
     update({ error: `The console cannot reach the server: ${error.message}` });

@@ -34,14 +34,14 @@ class RpcError extends Error {
     this.code = error.code;
     this.data = error.data;
     this.status = status;
-    this.challenge = challenge; // The header WWW-Authenticate.
+    this.challenge = challenge; // The WWW-Authenticate header.
   }
 }
 
 class McpClient {
-  // `ask(method, params, options)` answers the server's questions; `notify(message, place)` sees its
+  // `ask(method, params, options)` answers the server's questions; `notify(message, place)` gets its
   // notifications. A request's options are: signal, progress(params), place (where its questions and
-  // messages are shown) and task (whether a server may or may not make a task of a call).
+  // messages are shown) and task (whether the server may turn a call into a task).
   constructor({ url, version, headers, ask, notify }) {
     this.url = url;
     this.version = version;
@@ -53,7 +53,7 @@ class McpClient {
     this.info = null;
     this.instructions = "";
     this.nextId = 1;
-    this.odd = {}; // What is wrong with each list of the server, by its method.
+    this.odd = {}; // What is wrong with each of the server's lists, by method.
     this.connecting = null;
   }
 
@@ -88,14 +88,14 @@ class McpClient {
     this.info = result.serverInfo;
     this.instructions = result.instructions || "";
     await this.post({ jsonrpc: "2.0", method: "notifications/initialized" });
-    // Without a level a server sends no log messages.
+    // Without a level, a server sends no log messages.
     if (this.capabilities.logging) {
       await this.exchange("logging/setLevel", { level: "debug" }).catch(() => {});
     }
   }
 
   // Sends a request; returns { result, response, status, ms }. Raises RpcError.
-  // A server that was started again does not know the session; then a new one is opened.
+  // A restarted server does not know the session; a new one is then opened.
   async request(method, params = {}, options = {}) {
     await this.connect();
     try {
@@ -138,7 +138,7 @@ class McpClient {
   // In 2025-11-25 a server may refuse a request until its user has visited a page.
   async visitPages(error, visited, options) {
     const pages = error.code === URL_ELICITATION_REQUIRED && error.data && error.data.elicitations;
-    // The query may differ each time: it can have a token.
+    // The query may differ each time: it can contain a token.
     const address = ({ url }) => String(url).split("?")[0];
     const fresh = (pages || []).filter((page) => !visited.has(address(page)));
     for (const page of fresh) {
@@ -149,7 +149,7 @@ class McpClient {
     return fresh.length > 0;
   }
 
-  // Returns all entries of a list, page by page, as far as the views can show them.
+  // Returns all entries in a list, page by page, as far as the views can show them.
   async list(method, member) {
     const found = [];
     let cursor;
@@ -221,7 +221,7 @@ class McpClient {
   }
 
   // Returns the response in a stream. A server may close the stream before the response and keep
-  // what follows; then the client asks for it.
+  // the rest; the client then asks for it.
   async readStream(body, id, options) {
     const last = { id: "", retry: 1000 };
     for (let stream = body; stream; stream = await this.resumed(last, options)) {
@@ -266,7 +266,7 @@ class McpClient {
     await this.post(reply).catch(() => {});
   }
 
-  // Receives what the server sends outside a call, until it closes the stream.
+  // Receives messages that the server sends outside a call, until it closes the stream.
   async listen(signal) {
     if (this.stateless || !this.session) return;
     const headers = { Accept: "text/event-stream", "Mcp-Session-Id": this.session, ...this.headers() };
@@ -284,7 +284,7 @@ class McpClient {
   }
 }
 
-// The entries that have a key, without members of a wrong type; `odd` gets a sentence about each fault.
+// The entries that have a key, without members of the wrong type; `odd` gets a sentence for each fault.
 function readableEntries(entries, key, odd) {
   return entries.flatMap((entry, at) => {
     if (typeof entry?.[key] !== "string") {
@@ -304,7 +304,7 @@ function readableEntries(entries, key, odd) {
   });
 }
 
-// A header can have only ASCII; other text is sent in base64, as MCP says.
+// A header can contain only ASCII; other text is sent in base64, as MCP specifies.
 function headerValue(text) {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith("=?")) return text;
   const bytes = new TextEncoder().encode(text);
@@ -319,7 +319,7 @@ function readJson(text) {
   }
 }
 
-// An integer above 2^53 is a BigInt where the browser can write it as JSON again; others round it.
+// An integer above 2^53 is a BigInt if the browser can write it as JSON again; otherwise it is rounded.
 let isRounding = false;
 
 if (JSON.rawJSON) {
@@ -339,7 +339,7 @@ function exactInteger(_, value, context) {
   return exactNumber(context?.source ?? String(value));
 }
 
-// The number that a text such as "7", "-0.5" or "9007199254740993" means.
+// The number in a text such as "7", "-0.5" or "9007199254740993".
 function exactNumber(text) {
   const value = Number(text);
   return JSON.rawJSON && !Number.isSafeInteger(value) && /^[+-]?\d+$/.test(text) ? BigInt(text) : value;

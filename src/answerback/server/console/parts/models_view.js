@@ -1,4 +1,4 @@
-// What each host and framework shows a model of a reply: which part, how much, and what is lost.
+// How each host and framework shows a reply to a model: which part, how much, what is lost.
 
 const PART_NAMES = { structuredContent: "data", content: "content", both: "data and content" };
 
@@ -36,7 +36,7 @@ function ModelsView({ views }) {
   </div>`;
 }
 
-// One sentence about the table: how much the models get, and whether something is missing.
+// One sentence about the table: how much the models get, and whether anything is missing.
 function modelsText(models) {
   const tokens = models.map((each) => each.tokens);
   const count = (number) => number.toLocaleString("en");

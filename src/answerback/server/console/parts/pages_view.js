@@ -1,4 +1,4 @@
-// The pages of a reply that was cut: the next items, the next lines, or the whole.
+// The pages of a truncated reply: the next items, the next lines, or the whole reply.
 
 const WHOLE_PREFIX = "answerback://replies/";
 
@@ -49,7 +49,7 @@ function PagesView({ call }) {
   </section>`;
 }
 
-// How to get what follows: the cursor of a page, or a range of the kept reply.
+// How to get the rest: a page's cursor, or a range of the stored reply.
 function waysOn(call, first, latest) {
   const { result } = first;
   const cuts = (result._meta || {})[CUT_META] || [];

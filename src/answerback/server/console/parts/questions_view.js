@@ -29,7 +29,7 @@ function useQuestions(place) {
   return useStore().questions.filter((each) => (each.place && each.place.id) === (place && place.id));
 }
 
-// Questions that the open view does not show: those of another view, and those of no request.
+// Questions that the open view does not show: those from other views, or from no request.
 function OtherQuestions() {
   const { questions, view, chosen, tasks } = useStore();
   const task = view === "tasks" && (tasks.find(({ id }) => id === chosen.tasks) || tasks[0]);
@@ -62,7 +62,7 @@ function QuestionView({ question }) {
   const isPage = question.params.mode === "url";
   return html`<section class="question" role="group" aria-labelledby=${title} ref=${box}>
     <p class="question-kind">${isPage ? "The server asks you to visit a page" : "The server asks you"}</p>
-    <h3 id=${title}>${question.params.message || "A question without a text"}</h3>
+    <h3 id=${title}>${question.params.message || "A question without text"}</h3>
     ${isPage ? html`<${PageQuestion} question=${question} />` : html`<${FormQuestion} question=${question} />`}
   </section>`;
 }
@@ -112,7 +112,7 @@ function RefuseButtons({ question }) {
     <button type="button" class="quiet" onClick=${() => question.resolve({ action: "cancel" })}>Dismiss</button>`;
 }
 
-// The address of a web page; null for others, such as `javascript:`.
+// The address of a web page; null for other addresses, such as `javascript:`.
 function safeUrl(text) {
   try {
     const url = new URL(text);

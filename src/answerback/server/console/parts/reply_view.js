@@ -1,4 +1,4 @@
-// One call, every wire, side by side; below it what models see, the dialects, the rules, code.
+// One call over every wire, side by side; below it, what models see, the dialects, rules and code.
 
 const CUT_META = "answerback/cut";
 const ADDED_META = "answerback/added";
@@ -30,7 +30,7 @@ function ReplyView({ call }) {
   </section>`;
 }
 
-// Before the first call: where the replies will be.
+// Shown before the first call, where the replies will be.
 function NoReply({ server, wireIds }) {
   const wires = server.wires().filter((wire) => wireIds.includes(wire.id));
   return html`<section class="reply no-reply" aria-label="The reply">
@@ -66,12 +66,12 @@ function WireBody({ reply, part }) {
     ${reply.result ? html`<${Blocks} reply=${reply} withTexts=${data === undefined && !message} />` : ""}`;
 }
 
-// REST says a part of its reply in headers.
+// REST sends part of its reply in headers.
 function wholeOf({ headers, status, body, media }) {
   return headers ? { status, headers, body: media || body } : body;
 }
 
-// The data as the wire has it: the body of REST, the structured content of MCP.
+// The data as the wire sends it: REST's body, or MCP's structured content.
 function dataOf(reply) {
   const { result, body } = reply;
   if (reply.media) return undefined;
@@ -81,7 +81,7 @@ function dataOf(reply) {
   return result.structuredContent;
 }
 
-// The message is shown above; only what is beside it is left.
+// The message is shown above; only the rest is left.
 function failureData(body) {
   return body && typeof body === "object" ? body : undefined;
 }
@@ -122,10 +122,10 @@ function Block({ block }) {
   if (block.type === "resource_link") {
     return html`<p class="link-block"><strong>${block.title || block.name}</strong> <code>${block.uri}</code></p>`;
   }
-  return html`<${Json} value=${block} label=${`A block of the type ${block.type}`} />`;
+  return html`<${Json} value=${block} label=${`A block of type ${block.type}`} />`;
 }
 
-// One sentence about all replies; a screen reader hears it when the call has ended.
+// One sentence about all replies; a screen reader reads it out when the call has ended.
 function verdictOf(call) {
   const { replies } = call;
   if (call.running) return { kind: "waiting", text: "Calling …" };
@@ -160,7 +160,7 @@ function addedMember(reply) {
   return reply.result && (reply.result._meta || {})[ADDED_META];
 }
 
-// The data without the member with which MCP's data repeats its texts.
+// The data without the member in which MCP's data repeats its text.
 function comparableData(reply) {
   const data = dataOf(reply);
   const added = addedMember(reply);
@@ -228,7 +228,7 @@ function DialectsView({ views }) {
         : ""}
     </dl>
     ${shown.body
-      ? html`<${Json} value=${value} label=${`The reply in the dialect ${open}`} />`
+      ? html`<${Json} value=${value} label=${`The reply in the ${open} dialect`} />`
       : html`<p class="hint">The body is not text.</p>`}
   </div>`;
 }
@@ -251,7 +251,7 @@ function FindingView({ finding }) {
   return html`<li class=${`finding ${finding.severity}`}>
     <p><span class="chip">${finding.severity}</span> <strong>${finding.rule} ${finding.name}</strong></p>
     <p>${capitalized(finding.message)}${finding.pointer ? html` <code>${finding.pointer}</code>` : ""}</p>
-    ${finding.hint ? html`<p class="hint">To repair it, ${finding.hint}.</p>` : ""}
+    ${finding.hint ? html`<p class="hint">To fix it, ${finding.hint}.</p>` : ""}
     <details><summary>The rule</summary><pre class="text" tabindex="0">${finding.page}</pre></details>
   </li>`;
 }

@@ -67,7 +67,7 @@ function ResourceView({ resource }) {
   </section>`;
 }
 
-// What a request did and how it ended; the children show its result.
+// A request's activity and how it ended; the children show its result.
 function RunView({ place, run, children }) {
   if (!run) return "";
   return html`<section class="reply" aria-label="The reply">
@@ -92,7 +92,7 @@ function ContentView({ content }) {
 
 const EXPRESSION = /\{([+#./;?&]?)([^{}]+)\}/g;
 
-// The names in a URI template (RFC 6570), in their order.
+// The names in a URI template (RFC 6570), in order.
 function templateNames(template) {
   const found = [...template.matchAll(EXPRESSION)].flatMap(([, , names]) => names.split(","));
   return [...new Set(found.map((name) => name.replace(/(\*|:\d+)$/, "")))];

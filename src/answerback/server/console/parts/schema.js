@@ -1,9 +1,9 @@
-// What a JSON Schema says, in the form that the fields of a form need.
+// Reads a JSON Schema for the fields of a form.
 
 const MAX_REFERENCES = 20;
 const MAX_FORM_DEPTH = 4;
 
-// Text that was typed where JSON is expected, and that is not JSON.
+// Text that was typed where JSON is expected, but is not JSON.
 class Unreadable {
   constructor(text, reason) {
     this.text = text;
@@ -46,7 +46,7 @@ function pointedTo(root, reference) {
 function mergedAllOf({ allOf, ...schema }, root) {
   const all = { ...schema };
   for (const each of allOf) {
-    // A schema in its own allOf would never end.
+    // A schema in its own allOf would recurse forever.
     const { allOf: _, ...part } = resolvedOnce(each, root);
     const properties = { ...part.properties, ...all.properties };
     const required = [...(part.required || []), ...(all.required || [])];
@@ -69,7 +69,7 @@ function withoutTypeList({ type, ...schema }) {
   return { ...outside, anyOf: type.map((each) => ({ ...limits, type: each })) };
 }
 
-// The values that can be chosen, each with its name; null if the schema does not list them.
+// The values to choose from, each with its name; null if the schema does not list them.
 function optionsOf(schema) {
   if ("const" in schema) return [{ value: schema.const, name: schema.title || wordFor(schema.const) }];
   if (Array.isArray(schema.enum)) {
@@ -86,8 +86,8 @@ function wordFor(value) {
   return typeof value === "string" && value !== "" ? value : JSON.stringify(value);
 }
 
-// The schemas of a union; null if the schema is none. A union in a union is one union, and a union
-// that contains itself adds nothing.
+// The schemas of a union; null if the schema is not a union. Nested unions are merged into one, and
+// a union that contains itself adds nothing.
 function variantsOf(schema, root, outer = []) {
   const listed = schema.anyOf || schema.oneOf;
   if (!Array.isArray(listed) || schema.properties) return null;
@@ -100,7 +100,7 @@ function variantsOf(schema, root, outer = []) {
   return variants.length ? variants : null;
 }
 
-// Splits "this or null" into this and whether null is allowed.
+// Splits "X or null" into X and whether null is allowed.
 function withoutNull(schema, root) {
   const variants = variantsOf(schema, root);
   const others = variants && variants.filter((each) => each.type !== "null");
@@ -159,7 +159,7 @@ function itemSchema(schema, index) {
   return (schema.prefixItems || [])[index] ?? schema.items ?? {};
 }
 
-// The value with which a new field starts: what every allowed value has.
+// The value that a new field starts with: the part that every allowed value has.
 function initialValue(schema, root, depth = 0) {
   const { part, nullable } = withoutNull(resolved(schema, root), root);
   if (nullable || depth > MAX_FORM_DEPTH) return undefined;
@@ -188,7 +188,7 @@ function initialValue(schema, root, depth = 0) {
   }
 }
 
-// The arguments with which a form starts. An argument with one possible value is left to the user:
+// The arguments that a form starts with. An argument with one possible value is left to the user:
 // it may be a confirmation.
 function initialArguments(schema) {
   const part = resolved(schema, schema);
@@ -207,12 +207,12 @@ function objectFrom(schema, valueOf) {
   return Object.fromEntries(made.filter(([, value]) => value !== undefined));
 }
 
-// A member of an object, and not what every object inherits, such as "constructor".
+// An object's own member, not one that every object inherits, such as "constructor".
 function memberOf(object, name) {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-// A value to try: the examples, the defaults, and otherwise the simplest that fits.
+// A value to try: the examples, the defaults, or else the simplest valid value.
 function sampleOf(schema, root, depth = 0) {
   const { part } = withoutNull(resolved(schema, root), root);
   if (Array.isArray(part.examples) && part.examples.length) return part.examples[0];
@@ -271,7 +271,7 @@ function sampleText(schema) {
 
 const PATTERN_PIECE = /(\[([^\]\\^])[^\]\\]*\]|\\([dw.])|[\p{L}\p{N}\s@:/_-])(?:\{(\d{1,2})(?:,\d*)?\}|([+*?]))?/guy;
 
-// A text for a plain pattern, such as ^[A-Z]{2}-\d+$; undefined for others.
+// A text that matches a plain pattern, such as ^[A-Z]{2}-\d+$; undefined for other patterns.
 function textLike(schema) {
   const source = String(schema.pattern).replace(/^\^/, "").replace(/\$$/, "");
   let text = "";
@@ -308,7 +308,7 @@ const TYPE_WORDS = { string: "text", array: "list", integer: "integer", number: 
 function shortDescription(schema, root) {
   const kind = kindOf(schema, root);
   if (kind === "options") return "";
-  // Other titles mostly repeat the name of the argument.
+  // Other titles mostly repeat the argument's name.
   const words = [kind === "object" && schema.title ? schema.title : typeWord(schema, root)];
   if (schema.type === "string") words.push(lengthRange(schema.minLength, schema.maxLength, "characters"));
   else if (schema.type === "array") words.push(lengthRange(schema.minItems, schema.maxItems, "items"));

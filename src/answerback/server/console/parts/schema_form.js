@@ -1,4 +1,4 @@
-// A form for a JSON Schema. It shows a value and says how the value changes; it keeps no copy.
+// A form for a JSON Schema. It shows a value and reports changes to it; it keeps no copy.
 
 const FormContext = createContext(null);
 
@@ -20,7 +20,7 @@ function fieldId(name, path) {
 }
 
 // One member of an object or item of a list: its name, what it is for, its control, its problems.
-// `of` is the name of the list, for those who do not see where the item stands.
+// `of` is the list's name, for users who cannot see which list the item is in.
 function Field({ name, of, schema, value, change, path, required, remove }) {
   const form = useContext(FormContext);
   const { part, nullable } = withoutNull(resolved(schema, form.root), form.root);
@@ -34,7 +34,7 @@ function Field({ name, of, schema, value, change, path, required, remove }) {
     "aria-invalid": messages.length ? "true" : undefined,
   };
   const leave = !required && value !== undefined && (grouped || kind === "json" || kind === "file");
-  // An argument that is null when it is left out needs no box for null.
+  // An argument that is null when left out needs no box for null.
   const mayBeNull = nullable && (required || part.default !== null || value === null);
   const label = of ? `${of} ${name}` : name;
   const head = html`<span class="field-name">${of ? html`<span class="hidden">${of} </span>` : ""}${name}</span>
@@ -62,17 +62,17 @@ function Field({ name, of, schema, value, change, path, required, remove }) {
   </div>`;
 }
 
-// Kinds whose control consists of several fields.
+// Kinds whose controls consist of several fields.
 const GROUPS = new Set(["object", "dictionary", "list", "choices", "union"]);
 
-// Whether the field consists of several fields now: not before it is added, nor for "text or number".
+// Whether the field now consists of several: not before it is added, nor for "text or number".
 function isGroup(part, kind, value, required, root) {
   if (!GROUPS.has(kind) || !fitsControl(kind, value) || value === null) return false;
   if (!required && value === undefined) return false;
   return kind !== "union" || variantsOf(part, root).some((each) => GROUPS.has(kindOf(each, root)));
 }
 
-// Whether the control can show the value: the JSON beside the form may have another type.
+// Whether the control can show the value: the JSON next to the form may have another type.
 function fitsControl(kind, value) {
   if (value === undefined || value === null) return true;
   if (kind === "object" || kind === "dictionary") return isJsonObject(value) && !(value instanceof Unreadable);
@@ -128,7 +128,7 @@ function Examples({ part, value, change }) {
   </p>`;
 }
 
-// The attributes that each control's element has.
+// The attributes of every control's element.
 function useControl({ path, aria, label, inner }) {
   const { idOf, touch } = useContext(FormContext);
   const id = idOf(path);
@@ -136,7 +136,7 @@ function useControl({ path, aria, label, inner }) {
   return { ...own, ...aria, "data-path": path, onBlur: () => touch(path) };
 }
 
-// Keeps what was typed as long as it means the value: "1." and "1" are the same number.
+// Keeps the typed text as long as it stands for the value: "1." and "1" are the same number.
 function useTyped(value, textOf) {
   const typed = useRef(null);
   const isCurrent = typed.current && typed.current.value === value;
@@ -188,14 +188,14 @@ function TextControl(props) {
   return html`<textarea ...${shared} rows="1" class="line" onKeyDown=${submitOnEnter}></textarea>`;
 }
 
-// A text may have several lines, with Shift and Enter; Enter calls, as in a field of one line.
+// Shift+Enter adds a line to a text; Enter calls, as in a single-line field.
 function submitOnEnter(event) {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   event.currentTarget.form?.requestSubmit();
 }
 
-// What a picker of the browser shows for a value; undefined if it cannot show it.
+// What the browser's picker shows for a value; undefined if it cannot show it.
 function pickedFrom(picker, value) {
   if (value === undefined) return "";
   if (typeof value !== "string") return undefined;
@@ -207,7 +207,7 @@ function pickedFrom(picker, value) {
   return shifted.toISOString().slice(0, 19);
 }
 
-// The format date-time has an offset, and a browser's picker has none: it is the user's own.
+// The date-time format has an offset, but a browser's picker has none: use the user's own.
 function fromPicker(picker, text) {
   if (picker !== "datetime-local" || text === "") return text;
   const offset = -new Date(text).getTimezoneOffset();
@@ -316,7 +316,7 @@ function JsonControl(props) {
   return html`<textarea ...${attributes} class="code line" rows="2" spellcheck=${false} placeholder=${placeholderOf(part) || `JSON: ${example}`} value=${text} onInput=${read}></textarea>`;
 }
 
-// The members of an object. A member with one possible value, such as a tag, is not asked for, unless
+// An object's members. A member with only one possible value, such as a tag, is not asked for, unless
 // it is an argument itself.
 function ObjectControl({ part, value, change, path, inner }) {
   const { root } = useContext(FormContext);
@@ -379,7 +379,7 @@ function ListControl({ part, value, change, path, label }) {
   </div>`;
 }
 
-// An object with any names, and values of one schema.
+// An object with arbitrary names, whose values have one schema.
 function DictionaryControl({ part, value, change, path, label }) {
   const form = useContext(FormContext);
   const entries = Object.entries(isJsonObject(value) ? value : {});
@@ -421,7 +421,7 @@ function unusedName(names) {
   return `key${count}`;
 }
 
-// The name is changed when it is complete: while it is typed, it may equal another entry's.
+// The name changes only once it is complete: while being typed, it may equal another entry's.
 function KeyField({ name, id, taken, rename }) {
   const [problem, setProblem] = useState("");
   const finish = (event) => {
@@ -437,7 +437,7 @@ function KeyField({ name, id, taken, rename }) {
   </div>`;
 }
 
-// One of several schemas: the user's choice holds while the value comes from this control.
+// One of several schemas: the user's choice stays while the value comes from this control.
 function UnionControl(props) {
   const { part, value, change, label } = props;
   const { root } = useContext(FormContext);
@@ -488,7 +488,7 @@ const CONTROLS = {
   json: JsonControl,
 };
 
-// Moves the focus after the page was drawn again.
+// Moves the focus after the page has been redrawn.
 function focusLater(find) {
   setTimeout(() => find()?.focus());
 }

@@ -1,5 +1,5 @@
 // What is wrong with a value, before it is sent (by its schema) and after (by the server's reply).
-// A problem is { path, message }; the paths are those of the server, such as lines[0].count.
+// A problem is { path, message }; paths are written like the server's, such as lines[0].count.
 
 const MAX_UNIONS = 3;
 const MAX_CHECKED_TEXT = 1000;
@@ -24,7 +24,7 @@ function valueAt(value, path) {
   return found;
 }
 
-// `unions` counts the unions within unions at one value: a schema may refer to itself.
+// `unions` counts nested unions at one value: a schema may refer to itself.
 function problemsOf(schema, value, root = schema, path = "", unions = 0) {
   const problem = (message) => [{ path, message }];
   if (value instanceof Unreadable) return problem(`This is not JSON: ${value.reason}`);
@@ -61,7 +61,7 @@ function limitProblems(schema, value, root, path) {
   return isJsonObject(value) ? objectProblems(schema, value, root, path) : [];
 }
 
-// The variant that the value fits, or fits best; the first if there is no value.
+// The variant that the value matches, or matches best; the first if there is no value.
 function bestVariant(variants, value, root, path = "", unions = 0) {
   let best = null;
   for (const [index, variant] of variants.entries()) {
@@ -181,7 +181,7 @@ function objectProblems(schema, value, root, path) {
   for (const [name, each] of Object.entries(value)) {
     const where = memberPath(path, name);
     if (each === undefined) {
-      // A new entry of a dictionary has no value yet.
+      // A new dictionary entry has no value yet.
       if (schema.additionalProperties) found.push({ path: where, message: REQUIRED });
     } else if (Object.hasOwn(properties, name)) {
       found.push(...problemsOf(properties[name], each, root, where));
@@ -195,7 +195,7 @@ function objectProblems(schema, value, root, path) {
   return found;
 }
 
-// The problems that a refused call names, from the reply of any wire.
+// The problems that a refused call names, from a reply over any wire.
 function refusedProblems(reply) {
   if (reply.ok) return [];
   const listed = listedProblems(reply.body);
@@ -227,7 +227,7 @@ function errorText({ body, failure }) {
   return texts.join("\n") || String(failure || "");
 }
 
-// "Invalid arguments: count: expected int >= 1, got int 0", one problem on each line.
+// "Invalid arguments: count: expected int >= 1, got int 0", one problem per line.
 function lineProblems(text) {
   const start = "Invalid arguments: ";
   if (!text.startsWith(start)) return [];
@@ -238,14 +238,14 @@ function lineProblems(text) {
   });
 }
 
-// pydantic, in servers of FastMCP and the Python SDK: a path, and below it an indented message.
+// pydantic, in FastMCP and Python SDK servers: a path, and below it an indented message.
 function pydanticProblems(text) {
   if (!/\d+ validation errors? for /.test(text)) return null;
   const found = [...text.matchAll(/^(\S+)\n {2}(.+?)(?: \[type=.*)?$/gm)];
   return found.map(([, path, message]) => ({ path: withIndexes(path), message }));
 }
 
-// The TypeScript SDK: "… Invalid arguments for tool NAME: MESSAGE at PATH", and one on each line.
+// The TypeScript SDK: "… Invalid arguments for tool NAME: MESSAGE at PATH", one per line.
 function sdkProblems(text) {
   const [, lines] = /Invalid arguments for tool [^:]+: (.*)$/s.exec(text) || [];
   if (!lines) return null;
@@ -260,7 +260,7 @@ function withIndexes(path) {
   return path.replace(/\.(\d+)(?=\.|$)/g, "[$1]");
 }
 
-// zod, in older servers of the TypeScript SDK: a JSON list of issues in the message.
+// zod, in older TypeScript SDK servers: a JSON list of issues in the message.
 function zodProblems(text) {
   const issues = readJson(text.slice(text.indexOf("["), text.lastIndexOf("]") + 1));
   if (!Array.isArray(issues) || !issues.every((each) => Array.isArray(each?.path))) return null;

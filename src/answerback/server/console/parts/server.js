@@ -1,6 +1,6 @@
-// A server that the console talks to: its lists, and a tool's call over each of its wires.
+// A server that the console talks to: its lists, and tool calls over each of its wires.
 
-// The server says whether this is its page /docs: a prefix may end in "docs" too.
+// The server says whether this is its /docs page: a prefix may end in "docs" too.
 const IS_DOCS = document.getElementById("app").dataset.page === "docs";
 const BASE = location.pathname.replace(IS_DOCS ? /docs\/?$/ : /\/?$/, IS_DOCS ? "" : "/");
 const START_TOKEN = takeStartToken();
@@ -70,13 +70,13 @@ class Server {
 
   // The wires that a tool can be called over.
   wires() {
-    // A server may have chosen an older version than it was asked for.
+    // A server may have chosen an older version than the requested one.
     const mcp = this.about.versions.map((id) => ({ id, name: `MCP ${this.client(id).version}` }));
     return this.about.functions !== undefined ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
   }
 
   // Calls a tool over one wire; returns what was sent and what came back. Never raises.
-  // `task`: true asks for a task, false for none; otherwise the server decides.
+  // `task`: true asks for a task, false for a plain call; otherwise the server decides.
   async call(wire, tool, args, options = {}) {
     const began = performance.now();
     const done = (found) => ({ wire, ms: performance.now() - began, ...found });
@@ -98,7 +98,7 @@ class Server {
     const { version } = client;
     const task = taskIn(result);
     if (!task) {
-      // The time of the call itself, without that of opening the connection.
+      // The time of the call itself, without the time to open the connection.
       return { ok: !result.isError, status, sent: request, body: result, result, ms, version };
     }
     const ended = await followTask(this, addTask(wire, task, tool, options.place), options);
@@ -107,7 +107,7 @@ class Server {
     return { ok: !body.isError, status, sent: request, body, result: body, version };
   }
 
-  // The names of some conventions have a prefix only in MCP.
+  // Some conventions prefix names only in MCP.
   restPath(tool) {
     const { functions, prefix = "" } = this.about;
     const name = prefix && tool.startsWith(prefix) ? tool.slice(prefix.length) : tool;
@@ -117,7 +117,7 @@ class Server {
   async callRest(tool, args, options) {
     const path = BASE + this.restPath(tool);
     const { signal, task } = options;
-    // Any type, so that an image comes as it comes to curl.
+    // Any type, so that an image arrives as it does with curl.
     const headers = { "Content-Type": "application/json", Accept: "*/*", ...ownHeaders() };
     if (task) headers.Prefer = "respond-async";
     const body = JSON.stringify(args);
@@ -145,7 +145,7 @@ class Server {
     if (lists && state.server === this) update({ lists });
   }
 
-  // Receives what the server sends outside a call. A gateway to a foreign server has no such stream.
+  // Receives messages outside calls. A gateway to a foreign server has no such stream.
   listen() {
     this.listening?.abort();
     if (this.about.foreign) return;
@@ -153,7 +153,7 @@ class Server {
     this.client().listen(this.listening.signal).catch(() => {});
   }
 
-  // Forgets the connections: those of another user, or of no user.
+  // Forgets the connections, which belong to another user or to none.
   disconnect() {
     this.listening?.abort();
     for (const client of Object.values(this.clients)) client.close();
@@ -161,7 +161,7 @@ class Server {
   }
 }
 
-// What REST answered, as the views show it.
+// REST's response, as the views show it.
 async function readRest(answer, dialect) {
   const { ok, status } = answer;
   const headers = Object.fromEntries(answer.headers);

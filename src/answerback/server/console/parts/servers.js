@@ -1,4 +1,4 @@
-// The servers that can be chosen: one, unless `answerback console` opened an mcp.json.
+// The servers to choose from: one, unless `answerback console` opened an mcp.json.
 
 const PROBE_MS = 10_000;
 const EMPTY = {
@@ -13,7 +13,7 @@ const EMPTY = {
   tasks: [],
 };
 
-// Shows a server; what was done with it before is shown again.
+// Opens a server, and restores what the page showed for it earlier.
 async function openServer(server) {
   const before = state.server;
   if (before) {
@@ -35,13 +35,13 @@ async function openServer(server) {
   if (found.lists) findOtherVersions(server);
 }
 
-// A child process that ended has often said why.
+// A child process that ended has often printed why.
 function describeProblem(error) {
   const said = error.data && error.data.stderr;
   return said ? `${error.message}\n\n${said}` : error.message;
 }
 
-// Connects with the first version of MCP that the server speaks. The others are tried later, in
+// Connects with the first MCP version that the server supports. The others are tried later, in
 // the background: older servers may never answer a version that they do not know.
 async function findVersion(server) {
   if (server.candidates) return;

@@ -2,7 +2,7 @@
 
 function StartView() {
   const { about, server, lists, calls } = useStore();
-  // The last call; before it a tool that changes nothing, because people paste what they see.
+  // The last call, or else a tool that changes nothing, because people paste what they see.
   const readOnly = lists.tools.filter((each) => (each.annotations || {}).readOnlyHint);
   const { tool, args } = calls[0] || { tool: firstTool(readOnly.length ? readOnly : lists.tools) };
   return html`<div class="start">
@@ -28,7 +28,7 @@ function ToCopy({ what, text }) {
   </div>`;
 }
 
-// Who sees the page of another machine has no program to run, but can call the address.
+// A user on another machine has no program to run, but can call the address.
 function commandsToTry(about, server, tool, given) {
   const own = about.start;
   const target = own ? own.target : shellQuoted(targetOf(server));
@@ -44,7 +44,7 @@ function commandsToTry(about, server, tool, given) {
   return found;
 }
 
-// Short where the command line reads it as it is meant: `x=7 name=Ada`.
+// The short form if the command line reads it correctly: `x=7 name=Ada`.
 function shellArguments(args) {
   const pairs = Object.entries(args);
   const isPlain = ([name, value]) =>
@@ -53,7 +53,7 @@ function shellArguments(args) {
   return pairs.map(([name, value]) => shellQuoted(`${name}=${value}`)).join(" ");
 }
 
-// Each host with its steps: a text, or a text and what to copy.
+// Each host with its steps: a text, or a text and something to copy.
 function hostsFor(about, server) {
   const own = about.start ? about.start.hosts.map(installed) : addressed(server);
   return [...own, chatGpt(server)].map((host) => ({ ...host, id: host.name }));
@@ -85,7 +85,7 @@ function addressed(server) {
   ];
 }
 
-// ChatGPT runs elsewhere: it needs an address that the internet reaches.
+// ChatGPT runs elsewhere: it needs an address reachable from the internet.
 function chatGpt(server) {
   const { target, mcp } = server.about;
   const url = target ? (/^https:/.test(target) ? target : "") : absoluteUrl(mcp);
@@ -93,8 +93,8 @@ function chatGpt(server) {
   const address = isPublic
     ? ["Create an app there, with this address.", url]
     : ["Create an app there, with the server's public address.", "https://tools.example.com/mcp"];
-  const before = [["ChatGPT connects over the internet, so it cannot reach this machine. Serve the app on a host with HTTPS first: the guide “Deployment” says how."]];
-  return { name: "ChatGPT", steps: [...(isPublic ? [] : before), ["Switch on the developer mode in the settings of ChatGPT, under “Apps”."], address] };
+  const before = [["ChatGPT connects over the internet, so it cannot reach this machine. Serve the app on a host with HTTPS first: see the “Deployment” guide."]];
+  return { name: "ChatGPT", steps: [...(isPublic ? [] : before), ["Turn on developer mode in ChatGPT's settings, under “Apps”."], address] };
 }
 
 function HostTabs({ hosts }) {

@@ -2,25 +2,25 @@
 
 const state = {
   about: null, // What the server says about itself: name, wires, how to log in.
-  servers: [], // The servers that can be chosen; one, unless an mcp.json has several.
+  servers: [], // The servers to choose from; one, unless an mcp.json has several.
   server: null, // The chosen one, a Server.
   connecting: false, // Whether the server has yet to answer.
   problem: "", // Why the server cannot be used.
   lists: { tools: [], resources: [], templates: [], prompts: [] },
   view: "tools", // Which tab is open: start, tools, resources, prompts, tasks, history, log.
   chosen: {}, // The chosen entry of each tab, by the tab's name.
-  calls: [], // The history, the newest first.
+  calls: [], // The history, newest first.
   drafts: {}, // The arguments in the form of each tool, by the tool's name.
-  shown: {}, // The id of the call that is shown with each tool, by the tool's name.
+  shown: {}, // The id of the call shown with each tool, by the tool's name.
   activity: {}, // The progress of each running request, by the id of its place.
-  runs: {}, // The last request of each resource and prompt, by the id of its place.
-  tasks: [], // The tasks that this page knows, the newest first.
-  version: "", // The version of MCP that the resources and prompts use.
-  login: null, // The open dialog to log in: { scopes }.
-  confirming: null, // The destructive call that waits for its user: { tool, args, answer(isYes) }.
-  messages: [], // Log messages and progress, the newest last.
-  questions: [], // What the server asks its user, each with resolve(result).
-  token: "", // The bearer token of the user.
+  runs: {}, // The last request for each resource and prompt, by the id of its place.
+  tasks: [], // The tasks that this page knows, newest first.
+  version: "", // The MCP version that the resources and prompts use.
+  login: null, // The open login dialog: { scopes }.
+  confirming: null, // The destructive call to confirm: { tool, args, answer(isYes) }.
+  messages: [], // Log messages and progress, newest last.
+  questions: [], // The server's questions to its user, each with resolve(result).
+  token: "", // The user's bearer token.
   error: "", // What went wrong with the page itself.
 };
 

@@ -4,7 +4,7 @@ const FINAL_STATES = new Set(["completed", "failed", "cancelled"]);
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 5000;
 
-// The task that a call became: a flat result in the stateless era, a member before it.
+// The task that a call became: a flat result in the stateless era, a member in the stateful one.
 function taskIn(result) {
   if (result.resultType === "task") return result;
   return result.task && result.task.taskId ? result.task : null;
@@ -22,7 +22,7 @@ function findTask(id) {
   return state.tasks.find((task) => task.id === id);
 }
 
-// Adds a task to those that the page knows. `tool` is empty if the server does not say it.
+// Adds a task to those that the page knows. `tool` is empty if the server does not name it.
 function addTask(wire, members, tool = "", place) {
   const id = members.taskId;
   const task = { id, wire, tool, ...taskMembers(members) };
@@ -39,7 +39,7 @@ function taskMembers(members) {
   return { status, statusMessage, createdAt, lastUpdatedAt, poll, ttl };
 }
 
-// The methods of tasks over a wire. `get` returns the members of a task, and `inputRequests`.
+// The task methods over a wire. `get` returns a task's members, and `inputRequests`.
 function taskMethods(server, task) {
   return task.wire === "rest" ? restTaskMethods(server, task) : mcpTaskMethods(server, task);
 }
@@ -55,8 +55,8 @@ function mcpTaskMethods(server, task) {
     get: () => request("tasks/get"),
     cancel: () => request("tasks/cancel"),
     answer: (inputResponses) => request("tasks/update", { inputResponses }),
-    // In the stateless era `tasks/get` has the result and the questions; before it, this method
-    // waits for the result, and asks meanwhile.
+    // In the stateless era, `tasks/get` has the result and the questions; in the stateful one, this
+    // method waits for the result, and asks meanwhile.
     wait: client.stateless
       ? null
       : async (signal) => {
@@ -92,7 +92,7 @@ function restTaskMethods(server, task) {
 }
 
 // Watches a task until it ends, and shows its questions; returns { result } or { error }.
-// A call that is cancelled cancels its task.
+// Cancelling a call cancels its task.
 async function followTask(server, { id }, { signal } = {}) {
   const task = findTask(id);
   if (task.following) return task.following;
@@ -135,7 +135,7 @@ async function endOfTask(found, waiting) {
   return { error: new RpcError(found.error || { message: found.statusMessage }) };
 }
 
-// Shows new questions of a task, and withdraws those that are no longer open.
+// Shows a task's new questions, and withdraws those that are no longer open.
 function askForTask(task, questions, asked, methods) {
   for (const [key, { method, params }] of Object.entries(questions)) {
     if (asked.has(key)) continue;
@@ -154,7 +154,7 @@ function pause(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-// Tasks of the user from earlier; a server lists them only to users who have logged in.
+// The user's earlier tasks; a server lists them only for users who have logged in.
 async function listTasks(server) {
   for (const version of server.about.versions) {
     const client = server.client(version);
@@ -167,7 +167,7 @@ async function listTasks(server) {
   }
 }
 
-// A tool that may run as a task does so if its user wants it; one that must always does.
+// A tool that may run as a task does so if its user wants it; one that must, always does.
 function taskSupport(tool) {
   return (tool.execution || {}).taskSupport;
 }

@@ -35,7 +35,7 @@ function wireName(wire) {
   return wire === "rest" ? "REST" : `MCP ${wire}`;
 }
 
-// A task that another program made: whoever knows its id may watch it.
+// A task that another program created: anyone who knows its id may watch it.
 function FindTask({ choose }) {
   const { server } = useStore();
   const [id, setId] = useState("");
@@ -57,7 +57,7 @@ function FindTask({ choose }) {
     <summary>Find a task by its id</summary>
     <form onSubmit=${find}>
       <label>Id <input required value=${id} autocomplete="off" onInput=${(event) => setId(event.currentTarget.value)} /></label>
-      <label>Version of MCP
+      <label>MCP version
         <select value=${version} onChange=${(event) => setVersion(event.currentTarget.value)}>
           ${server.about.versions.map((each) => html`<option key=${each}>${each}</option>`)}
         </select>

@@ -1,4 +1,4 @@
-// Calls of a tool: over which wires, what came back, and the history of all calls.
+// Tool calls: over which wires, what came back, and the history of all calls.
 
 let nextCall = 1;
 
@@ -41,7 +41,7 @@ function ConfirmDialog() {
   </dialog>`;
 }
 
-// The wires that are chosen at first: all, or only one if each call may change something.
+// The wires chosen at first: all, or only one if each call may change something.
 function firstWires(server, tool) {
   const wires = server.wires();
   if (isRepeatable(tool)) return wires.map((wire) => wire.id);
@@ -53,7 +53,7 @@ function changeCall(id, change) {
 }
 
 // Calls a tool over each of the wires, one after the other, so that their times are comparable.
-// `task` says whether a tool that may run as a task does; it is undefined for other tools.
+// `task` says whether a tool that may run as a task should; it is undefined for other tools.
 async function runCall(server, tool, args, wireIds, task) {
   if (!(await isConfirmed(tool, args))) return;
   const abort = new AbortController();
@@ -110,7 +110,7 @@ async function loadViews(id, tool, replies) {
   }
 }
 
-// Opens an earlier call in the view of its tool, with its arguments in the form.
+// Opens an earlier call in its tool's view, with its arguments in the form.
 function openCall(call) {
   const { name } = call.tool;
   update({

@@ -1,4 +1,4 @@
-// The list of the tools: searched, and grouped by their tags.
+// The list of tools, with a search, grouped by tag.
 
 function ToolList({ tools, chosen, choose }) {
   const [words, setWords] = useState("");
@@ -51,7 +51,7 @@ function ToolList({ tools, chosen, choose }) {
   </nav>`;
 }
 
-// What a person should know about a tool before it is opened.
+// What a user should know about a tool before opening it.
 function listMarks(tool) {
   const marks = [];
   if (isDestructive(tool)) marks.push(["destructiveHint", "destructive"]);
@@ -70,7 +70,7 @@ function Suggestions({ words, choose }) {
 
 const MAX_SUGGESTED = 3;
 
-// The words of the tools' names that are most like what was typed, with at most one mistake in three
+// The words in tool names that are closest to the typed text, with at most one mistake in three
 // letters.
 function suggestedWords(tools, typed) {
   const wanted = typed.trim().toLowerCase();
@@ -83,7 +83,7 @@ function suggestedWords(tools, typed) {
     .map(({ word }) => word);
 }
 
-// How many letters must be added, removed or changed to make one word of the other.
+// How many letters must be added, removed or changed to turn one word into the other.
 function editDistance(from, to) {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (const [index, letter] of [...from].entries()) {
@@ -105,7 +105,7 @@ function tagsOf(tool) {
   return Array.isArray(found) ? found.map(String) : [];
 }
 
-// A tool is listed under each of its tags; those without a tag come last.
+// A tool is listed under each of its tags; tools without a tag come last.
 function toolGroups(tools) {
   const groups = new Map();
   for (const tool of tools) {
@@ -120,7 +120,7 @@ function toolGroups(tools) {
   return tags.map((tag) => ({ tag: isPlain ? "" : tag, tools: groups.get(tag) }));
 }
 
-// The tool that is shown before one is chosen: a person may press its button without reading.
+// The tool shown before one is chosen: users may press its button without reading.
 function firstTool(tools) {
   const listed = toolGroups(tools).flatMap((group) => group.tools);
   const reads = listed.find((tool) => tool.annotations?.readOnlyHint === true);
@@ -153,7 +153,7 @@ function moveFocus(event, list, search, step) {
   next.focus();
 }
 
-// The key "/" moves to the search, unless a text is being typed.
+// The "/" key moves to the search, unless text is being typed.
 function focusOnSlash(search) {
   const listen = (event) => {
     const isTyping = event.target.closest("input, textarea, select, [contenteditable]");

@@ -20,8 +20,8 @@ function ToolView({ tool }) {
   );
   const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
   const call = calls.find((each) => each.id === shown[tool.name]);
-  // As in the call that is shown, when its user comes back to the tool. Worked out anew until the
-  // user chooses: a foreign server's wires are found one by one.
+  // The same as in the shown call, when the user comes back to the tool. Recomputed until the user
+  // chooses: a foreign server's wires are found one by one.
   const [chosenWires, setWireIds] = useState(call ? call.wireIds : null);
   const wireIds = chosenWires || firstWires(server, tool);
   const [task, setTask] = useState(() => (call ? call.task : firstTaskChoice(tool)));

@@ -2,7 +2,7 @@
 
 const METHOD_NOT_FOUND = -32601;
 const HOST_REFUSES = -32000;
-// The names by which MCP Apps knows the console's colours.
+// The names that MCP Apps uses for the console's colours.
 const HOST_COLOURS = {
   "background-primary": "panel",
   "background-secondary": "tint",
@@ -19,7 +19,7 @@ function widgetUri({ _meta }) {
   return meta.ui?.resourceUri || meta["ui/resourceUri"] || meta["openai/outputTemplate"];
 }
 
-// Reads a widget's page. Its policy is beside it, or in the list of the resources.
+// Reads a widget's page. Its policy comes with it, or is in the list of resources.
 async function readWidget(client, uri) {
   const { result } = await client.request("resources/read", { uri });
   const [content] = result.contents || [];
@@ -29,8 +29,8 @@ async function readWidget(client, uri) {
   return { text: content.text, csp: csp || {} };
 }
 
-// Answers a message. A host has: post(message) to the frame, note(entry) that shows what the widget
-// did, resize(height), begin() that says whether the frame is new, and the client, call, result, page
+// Answers a message. A host has: post(message) to the frame, note(entry), which shows what the widget
+// did, resize(height), begin(), which says whether the frame is new, and the client, call, result, page
 // and theme.
 async function answerWidget(host, message) {
   if (message?.jsonrpc !== "2.0") return;
@@ -63,7 +63,7 @@ async function callForWidget({ client, note }, { name, arguments: args = {} }) {
   if (tool._meta?.ui?.visibility?.includes("app") === false) {
     throw new Error(`The tool ${name} is only for models`);
   }
-  if (!(await isConfirmed(tool, args))) throw new Error(`The user did not allow the call of ${name}`);
+  if (!(await isConfirmed(tool, args))) throw new Error(`The user did not allow the call to ${name}`);
   const { result, ms } = await client.request("tools/call", { name, arguments: args });
   const text = `called ${name} (${milliseconds(ms)})`;
   note({ text, value: { arguments: args, result }, failed: result.isError });

@@ -1,4 +1,4 @@
-// A tool's widget, in a frame of its own.
+// A tool's widget, in its own frame.
 
 const MAX_HEIGHT = 1200;
 
@@ -33,7 +33,7 @@ function WidgetPanel({ uri, call, reply, server }) {
       <h3>Widget</h3>
       <code>${uri}</code>
       <fieldset class="wire-choice">
-        <legend class="hidden">Theme of the widget</legend>
+        <legend class="hidden">Widget theme</legend>
         ${["light", "dark"].map(
           (each) => html`<label class="pill"><input
             type="radio"
@@ -68,7 +68,7 @@ function WidgetFrame({ host, path }) {
     const plain = JSON.parse(JSON.stringify({ jsonrpc: "2.0", ...message }));
     frame.current?.contentWindow.postMessage(plain, "*");
   };
-  // A widget that loads the frame's page again could give it another policy.
+  // A widget that reloads the frame's page could give it another policy.
   const begin = () => {
     if (counts.current.begun++) setHasLeft(true);
     return counts.current.begun === 1;
@@ -77,7 +77,7 @@ function WidgetFrame({ host, path }) {
   const countLoad = () => {
     if (++counts.current.loads > 2) setHasLeft(true);
   };
-  // Before the frame can send something, and again with each theme and each login.
+  // Before the frame can send anything, and again with each theme and each login.
   useLayoutEffect(() => {
     const receive = ({ source, data }) => {
       if (source === frame.current?.contentWindow) answerWidget({ ...host, post, resize, begin }, data);
