@@ -108,7 +108,7 @@ class ApiKeys(AppAuth):
         return user
 
     def www_authenticate(self, challenge: Challenge) -> str:
-        """Return the value of `WWW-Authenticate`, without an issuer: there is none to use."""
+        """Return the value of `WWW-Authenticate`; it names no issuer, because keys have none."""
         return bearer_challenge(challenge)
 
     def __repr__(self) -> str:

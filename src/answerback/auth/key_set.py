@@ -1,6 +1,6 @@
 """Signed tokens: their headers and claims, and the issuer's keys.
 
-All requests share the keys, which are fetched again before they are too old.
+All requests share the keys, which are fetched again before they get too old.
 """
 
 from __future__ import annotations

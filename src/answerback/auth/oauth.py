@@ -309,7 +309,7 @@ class OAuth(AppAuth):
 
     @property
     def pages(self) -> Mapping[str, AuthPage]:
-        """This resource's metadata (RFC 9728), at both places where clients look for it."""
+        """This resource's metadata (RFC 9728), in the places where clients look for it."""
         page = AuthPage(answer=lambda _: self.metadata(), for_browsers=True)
         return dict.fromkeys(metadata_paths(self.url), page)
 
@@ -354,7 +354,7 @@ class OAuth(AppAuth):
     def www_authenticate(self, challenge: Challenge) -> str:
         """Return the value of the `WWW-Authenticate` header for a challenge."""
         if self.scopes and challenge.status != 400:
-            # Clients ask for exactly these scopes; without ours the new token would be refused.
+            # Clients ask for exactly these scopes; without ours, the new token would be refused.
             needed = dict.fromkeys((*self.scopes, *challenge.scopes))
             challenge = msgspec.structs.replace(challenge, scopes=tuple(needed))
         if self._scope_prefix:

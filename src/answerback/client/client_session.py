@@ -313,7 +313,7 @@ class ClientSession:
         return await under_policy(options, once)
 
     async def ping(self, options: ClientOptions) -> None:
-        """Ask for any answer; raises ToolError. The stateless era has no `ping`."""
+        """Check that the server answers; raises ToolError. The stateless era has no `ping`."""
         is_stateless = self.info.version.stateless
         await self.result("server/discover" if is_stateless else "ping", {}, options)
 
@@ -413,7 +413,7 @@ class ClientSession:
             except BaseException:
                 await self._drop()
                 if self.is_closed:
-                    # Closing cancels a shared attempt, but not the callers that wait for it.
+                    # Closing cancels a shared attempt, but not the callers that are waiting for it.
                     raise _was_closed(self.label) from None
                 raise
 

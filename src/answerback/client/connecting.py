@@ -98,7 +98,7 @@ class ConnectOptions(TypedDict, total=False):
     output_schema: Literal["finding", "error"]
     """Whether data that breaks the tool's output schema is a finding (the default) or an error."""
     tap: str | os.PathLike[str] | Callable[[str, bytes], object]
-    """A new file for all messages, or a function that is called with each direction and message."""
+    """A new file for all messages, or a function called with each message's direction and bytes."""
     elicit: Callable[[ElicitationRequest], Any]
     """Answers a question for the user with a dict, True, None to decline, or "cancel"."""
     elicit_url: bool
@@ -129,7 +129,7 @@ class ConnectContext(Generic[S]):
         self._blocking: BlockingServer | None = None
 
     async def aopen(self) -> S:
-        """Open the connection until `aclose` or the server's `close`; raises ConnectError.
+        """Open the connection; `aclose` or the server's `close` closes it. Raises ConnectError.
 
         An earlier connection, such as one from a notebook cell that is run again, is closed.
         """
@@ -144,7 +144,7 @@ class ConnectContext(Generic[S]):
             await server.close()
 
     def open(self) -> BlockingServer:
-        """Open the connection without async, until `close`; the server's methods then block."""
+        """Open the connection without async; `close` closes it. The server's methods block."""
         from .blocking import BlockingServer
 
         self.close()

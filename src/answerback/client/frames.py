@@ -276,7 +276,7 @@ class Transport(ABC):
 
     @property
     def receives_changes(self) -> bool:
-        """True if notifications without a request can arrive, in the stateful era."""
+        """True if notifications can arrive outside of requests, in the stateful era."""
         return True
 
     def send_now(self, outgoing: Outgoing) -> bool:

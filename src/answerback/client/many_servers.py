@@ -67,7 +67,7 @@ class ManySessions:
         ]
 
     async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
-        """Call a tool by its name with the server's prefix."""
+        """Call a tool by its prefixed name."""
         try:
             server, tool = self._named(name)
         except NotFound as exc:
@@ -99,7 +99,7 @@ class ManySessions:
     async def result(
         self, method: str, params: Mapping[str, Any], options: ClientOptions
     ) -> JsonObject:
-        """Return the result for a prompt, by its name with the server's prefix, or a template."""
+        """Return the result for a prompt, named with its server's prefix, or for a template."""
         ref = params.get("ref", params)
         if "name" in ref:
             server, prompt = self._named(ref["name"])
@@ -165,7 +165,7 @@ class ManySessions:
         for each in late:
             text = f"did not answer within {self.wait:g} seconds; calls still wait for it"
             self.failures[asked[each]] = f"{asked[each]} {text}"
-            _LOGGER.warning("lists go on without a server: %s %s", asked[each], text)
+            _LOGGER.warning("lists leave out a server: %s %s", asked[each], text)
         return {name: found[name] for name in self.servers if name in found}
 
     async def wait_for(self, name: str) -> str:

@@ -120,7 +120,7 @@ class ServerMethods:
         return await self._session.start_task(name, {**(arguments or {}), **named}, self._options)
 
     async def read(self, uri: str) -> Reply[Any]:
-        """Read a resource; its contents are embedded blocks of the reply."""
+        """Read a resource; its contents are embedded blocks in the reply."""
         return await self._session.read(uri, self._options)
 
     async def prompt(
@@ -329,7 +329,7 @@ class StartedTask:
 async def start_task(
     server: ServerMethods, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
 ) -> StartedTask:
-    """Do the same as `server.start_task`."""
+    """Same as `server.start_task`."""
     return await server.start_task(name, arguments, **named)
 
 
@@ -439,7 +439,7 @@ class RemoteTask:
                     )
             except RpcError as error:
                 await self.give_up()
-                text = f"the task asks {method}, but it could not be answered: {error}"
+                text = f"the task sent {method}, which could not be answered: {error}"
                 raise NoAnswer(text, code="INPUT_REQUIRED", details={"questions": found}) from None
             answers = {**self.params, "inputResponses": {key: answer}}
             deadline = Deadline(_LOOK_TIMEOUT)

@@ -1,7 +1,7 @@
 """RestSession: a server without MCP, whose tools are called with plain HTTP requests.
 
-A tool is called by `POST /NAME`; if the server has no such page, by `POST /functions/NAME`, and
-then by `POST /message` with an MCP `tools/call` in the body.
+A tool is called with `POST /NAME`; if the server has no such page, with `POST /functions/NAME`,
+and then with `POST /message` and an MCP `tools/call` in the body.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ABSENT = "a plain REST server only has tools: no resources, prompts or completi
 
 
 class RestSession:
-    """Sends a RemoteServer's requests as HTTP requests; it only has tools."""
+    """Sends a RemoteServer's requests as HTTP requests; only tools are supported."""
 
     is_opening = False
     """Always false: a request needs no open connection."""

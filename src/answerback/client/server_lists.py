@@ -126,7 +126,7 @@ class ServerLists:
     async def schema_of(self, name: str, deadline: Deadline) -> KnownTool | None:
         """Return the tool with its output schema, to read a result that has already arrived.
 
-        The list is fetched once, with a short time-out; without it the result is read unchecked.
+        The list is fetched once, with a short time-out; without it, the result is read unchecked.
         """
         if name in self._unlisted:
             return None

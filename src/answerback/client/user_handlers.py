@@ -294,7 +294,7 @@ class InputRounds:
         try:
             answer = await self._ask(method, params)
         except RpcError as error:
-            text = f"the server asks {method}, but it could not be answered: {error}"
+            text = f"the server sent {method}, which could not be answered: {error}"
             details = {"questions": questions}
             raise NoAnswer(text, code=INPUT_REQUIRED, may_have_run=False, details=details) from None
         if isinstance(url, str) and answer.get("action") == "accept":

@@ -351,8 +351,8 @@ async def fetch(
 ) -> Fetched:
     """Send a request without following redirects.
 
-    Raises HttpFailure; BodyTooLarge if the body has more than *limit* bytes. The caller limits
-    the time. Header names are in lower case.
+    Raises HttpFailure; BodyTooLarge if the body has more than *limit* bytes. Time limits are
+    up to the caller. Header names are in lower case.
     """
     pool = HttpPool(uses_proxies=uses_proxies, tls=tls)
     try:

@@ -53,7 +53,7 @@ async def choose_issuer(
 ) -> ChosenIssuer:
     """Choose where to log in to a server; *last* is the last login's issuer.
 
-    The user is not asked yet, so this has to end in time: the call's time-out applies too.
+    No user is involved yet, so there is a time limit, and the call's time-out applies too.
     """
     client = login.client
     named = client.issuer if client is not None and client.issuer else ""
@@ -193,7 +193,7 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 class ServerLogin:
-    """Adds tokens to the requests to one server; only one login runs at a time."""
+    """Supplies tokens for requests to one server; only one login runs at a time."""
 
     def __init__(self, login: Login, url: str) -> None:
         self._login = login

@@ -1,6 +1,6 @@
 """Where logins are kept: in memory, in a private file, or in the system's keyring.
 
-A store maps keys to texts. The keys name the issuer, the server and the client, so that tokens
+A store maps keys to strings. The keys name the issuer, the server and the client, so that tokens
 and registrations are never used elsewhere.
 """
 
@@ -115,7 +115,7 @@ class FileTokens:
 class KeyringTokens:
     """Keeps logins in the system's keyring; needs `pip install 'answerback[keyring]'`.
 
-    *service* is the name under which the keyring shows them.
+    *service* is their service name in the keyring.
     """
 
     def __init__(self, service: str = "answerback") -> None:

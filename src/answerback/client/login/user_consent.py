@@ -1,5 +1,5 @@
 """The user's part of a login, in a browser: the authorization request, the redirect address, and
-the check of the answer (PKCE S256, state, iss)."""
+checking the answer (PKCE S256, state, iss)."""
 
 from __future__ import annotations
 
