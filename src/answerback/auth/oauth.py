@@ -221,8 +221,8 @@ class OAuthOptions(TypedDict, total=False):
     """The claims that hold a token's scopes, such as `["scp", "roles"]`; by default `scope`,
     or else `scp`."""
     scope_prefix: str
-    """What clients put before each scope when they request it, such as "api://tools/"; the scopes
-    in tokens do not have it."""
+    """The prefix that clients put before each scope when they request it, such as "api://tools/";
+    the scopes in tokens do not have it."""
     documentation: str
     """The URL of a page for client developers."""
 

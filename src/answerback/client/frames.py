@@ -25,12 +25,12 @@ CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__vers
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server said about itself when the connection was opened."""
+    """The facts that a server reported when the connection was opened."""
 
     version: Version
     """The MCP version that both sides speak."""
     capabilities: dict[str, Any] = {}
-    """What the server says it can do."""
+    """The capabilities that the server declared."""
     info: dict[str, Any] = {}
     """The server's `name` and `version`."""
     instructions: str = ""

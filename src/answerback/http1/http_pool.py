@@ -214,7 +214,7 @@ def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
     text = "".join((f"{method} {target} HTTP/1.1\r\n", *lines, "\r\n"))
     ends = len(lines) + 2
     if text.count("\n") != ends or text.count("\r") != ends or "\0" in text:
-        raise HttpFailure("a header contains a line break", may_have_run=False)
+        raise HttpFailure("a header has a line break", may_have_run=False)
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
