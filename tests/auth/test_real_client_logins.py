@@ -128,7 +128,7 @@ def test_a_refused_token_is_refreshed_without_the_user(accounts: str) -> None:
 @pytest.mark.parametrize(
     ("visitor", "said"),
     [
-        (Visitor(lambda page: page.replace("iss=http", "iss=https")), "is of the issuer 'https:"),
+        (Visitor(lambda page: page.replace("iss=http", "iss=https")), "is from the issuer 'https:"),
         (Visitor(lambda page: page.split("&iss=")[0]), "does not name its issuer"),
         (Visitor(lambda page: page.replace("state=", "state=x")), "had the state of another login"),
         (Visitor(headers={"x-refuse": "1"}), "the user did not agree to the login"),

@@ -72,7 +72,7 @@ def test_an_argument_that_is_null_or_holds_the_word_is_sent() -> None:
 
 @pytest.mark.parametrize("target", [5, 1.5, object()])
 def test_a_target_of_another_type_is_a_type_error_that_says_what_to_give(target: Any) -> None:
-    with pytest.raises(TypeError, match="should get a command, a URL, an App"), connect(target):
+    with pytest.raises(TypeError, match="takes a command, a URL, an App"), connect(target):
         pass
 
 

@@ -223,7 +223,7 @@ def test_a_stderr_function_that_raises_loses_no_call(caplog: pytest.LogCaptureFi
 
 @pytest.mark.parametrize("given", [True, 2, None])
 def test_a_stderr_that_takes_no_lines_is_refused(given: Any) -> None:
-    with pytest.raises(TypeError, match="should be a file's name, a stream"):
+    with pytest.raises(TypeError, match="should be a file name, a stream"):
         connect(LOUD_COMMAND, stderr=given)
 
 
@@ -264,7 +264,7 @@ def test_the_log_names_the_server_that_is_retried(caplog: pytest.LogCaptureFixtu
     with connect(shop, retry=retry) as server:
         server.call("stock")
 
-    assert "shop: attempt 2, as retry= says" in caplog.messages
+    assert "shop: attempt 2, because of retry=" in caplog.messages
 
 
 def test_the_log_names_the_server_that_writes_lines_that_are_no_messages(

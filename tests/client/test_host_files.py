@@ -258,9 +258,9 @@ def test_a_file_with_the_same_server_twice_is_refused(
     file = tmp_path / "mcp.json"
     file.write_text(text)
 
-    with pytest.raises(ValueError, match="'one' is there twice"):
+    with pytest.raises(ValueError, match="'one' appears twice"):
         connect(file)
     status = main(["list", str(file)])
 
     assert status != 0
-    assert "'one' is there twice" in capfd.readouterr().err
+    assert "'one' appears twice" in capfd.readouterr().err

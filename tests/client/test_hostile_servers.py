@@ -166,7 +166,7 @@ def test_a_list_without_an_end_is_cut(
         tools = endless.tools()
 
     assert len(tools) == count
-    assert "entries are used" in caplog.text
+    assert "using the first" in caplog.text
 
 
 def test_a_list_ends_with_the_time_out_of_the_request(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_a_recording_is_not_overwritten(tmp_path: Path) -> None:
     file.write_text("an older recording\n")
 
     context = connect(load_app(SERVED), tap=file)
-    with pytest.raises(ConnectError, match="has a recording already"), context:
+    with pytest.raises(ConnectError, match="already has a recording"), context:
         pass
 
     assert file.read_text() == "an older recording\n"

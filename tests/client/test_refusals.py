@@ -249,7 +249,7 @@ def test_a_redirect_to_no_url_is_an_error_of_the_connection() -> None:
     with http_server(Handler) as url, pytest.raises(ConnectError) as refused:
         connect(f"{url}/mcp").__enter__()
 
-    assert "a redirect to something that is no URL of HTTP" in str(refused.value)
+    assert "a redirect to something that is not an HTTP URL" in str(refused.value)
 
 
 @pytest.mark.parametrize("status", [404, 405])
@@ -260,7 +260,7 @@ def test_a_url_without_a_path_that_has_no_mcp_gets_advice(status: int) -> None:
         connect(url, headers={"X-Api-Key": TOKEN}).__enter__()
 
     assert f"try {url}/mcp" in str(refused.value)
-    assert "the transport rest" in str(refused.value)
+    assert "the rest transport" in str(refused.value)
 
 
 class Pages(Echo):
@@ -302,7 +302,7 @@ def test_the_command_line_calls_and_lists_a_server_without_mcp(
 
     out, err = capfd.readouterr()
     assert statuses == [69, 0, 0, 2]
-    assert f"try {url}/mcp, or the transport rest" in err
+    assert f"try {url}/mcp, or the rest transport" in err
     assert out == '{"result":3}\nadd\n'
     assert "--transport is for a server" in err
 

@@ -28,12 +28,12 @@ _WRITE = "write ApiKeys({'DIGEST': 'NAME'}); `answerback key` makes a key and pr
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key's program: `ApiKeys({"<sha256>": ApiKey(name="ci", scopes=["x"])})`."""
+    """The program that has a key: `ApiKeys({"<sha256>": ApiKey(name="ci", scopes=["x"])})`."""
 
     name: str
     """The subject of `ctx.user`."""
     scopes: Sequence[str] = ()
-    """The scopes that the key has."""
+    """The key's scopes."""
     expires: float | None = None
     """When the key expires, in seconds since 1970."""
 
@@ -48,8 +48,8 @@ class NewApiKey(NamedTuple):
 class ApiKeys(AppAuth):
     """Accepts keys in `Authorization: Bearer KEY` or `X-API-Key: KEY`.
 
-    *keys* maps each key's SHA-256, in hexadecimal digits, to its program's name. A key is found by
-    its digest, so no comparison reveals how much of a guess was right. With *anonymous*, requests
+    *keys* maps each key's SHA-256, in hexadecimal digits, to its program's name. Keys are looked up
+    by digest, so no comparison reveals how much of a guess was right. With *anonymous*, requests
     without a key are served too; tools with gates still need one.
     """
 
@@ -82,7 +82,7 @@ class ApiKeys(AppAuth):
 
     @staticmethod
     def new() -> NewApiKey:
-        """Make a key of 256 bits. Give the key to the program, and the digest to ApiKeys."""
+        """Make a 256-bit key. Give the key to the program, and the digest to ApiKeys."""
         from secrets import token_urlsafe
 
         key = _PREFIX + token_urlsafe(32)
@@ -108,7 +108,7 @@ class ApiKeys(AppAuth):
         return user
 
     def www_authenticate(self, challenge: Challenge) -> str:
-        """Return the value of `WWW-Authenticate`, without an issuer: there is none to log in at."""
+        """Return the value of `WWW-Authenticate`; it names no issuer, because keys have none."""
         return bearer_challenge(challenge)
 
     def __repr__(self) -> str:

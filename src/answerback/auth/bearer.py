@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 from ..core.authentication import Challenge, Credentials, Unauthorized, User
 
 MAX_TOKEN = 16 * 1024
-"""The maximum size of a token, in bytes; a longer one is refused unread."""
-# The characters of `token68` in RFC 9110.
+"""The maximum size of a token, in bytes; a longer one is refused without being read."""
+# The characters that `token68` allows in RFC 9110.
 _CREDENTIALS = re.compile(rb"([A-Za-z-]+) +([A-Za-z0-9._~+/-]+=*) *")
 _IN_QUERY = ("access_token", "api_key")
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
@@ -29,7 +29,7 @@ def bearer_token(credentials: Credentials, schemes: Collection[bytes]) -> bytes 
     """Return the token in the `Authorization` header; None if there is no such header.
 
     Raises Unauthorized if there are two, if it has no token with one of the lower-case *schemes*,
-    or if there is a token in the query, which logs and browser histories keep.
+    or if there is a token in the query, which logs and browser histories would keep.
     """
     if credentials.query:
         try:
@@ -67,7 +67,7 @@ def is_loopback_url(url: str) -> bool:
 
 
 def is_secure(url: str) -> bool:
-    """Return whether nobody in between can change a URL's response."""
+    """Return whether a URL's response is safe from tampering on the way."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -82,7 +82,7 @@ def checked_url(name: str, url: object, example: str) -> str:
     if not isinstance(url, str) or not is_secure(url):
         raise ValueError(
             f"{name}={url!r} should be an https URL, such as {example!r}; "
-            "http is for this machine alone"
+            "http is allowed only for this machine"
         )
     if not url.isascii() or not url.isprintable() or set(url) & set(' "\\<>#?'):
         raise ValueError(f"{name}={url!r} should have no query, fragment or spaces")
@@ -90,7 +90,7 @@ def checked_url(name: str, url: object, example: str) -> str:
 
 
 def metadata_paths(url: str) -> tuple[str, ...]:
-    """Return the metadata's paths for the resource at *url*; the first is RFC 9728's."""
+    """Return the metadata paths for the resource at *url*; the first is RFC 9728's."""
     root = "/.well-known/oauth-protected-resource"
     path = urlsplit(url).path.rstrip("/")
     last = path.rpartition("/")[2]
@@ -98,13 +98,13 @@ def metadata_paths(url: str) -> tuple[str, ...]:
 
 
 def metadata_url(url: str) -> str:
-    """Return the address of that metadata."""
+    """Return the URL of the metadata for the resource at *url* (RFC 9728)."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}{metadata_paths(url)[0]}"
 
 
 def metadata_urls(issuer: str) -> list[str]:
-    """Return the places of an issuer's metadata: RFC 8414's, then OpenID Connect Discovery's."""
+    """Return the URLs for an issuer's metadata: RFC 8414's, then OpenID Connect Discovery's."""
     parts = urlsplit(issuer)
     base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     places = [
@@ -116,17 +116,17 @@ def metadata_urls(issuer: str) -> list[str]:
 
 
 class SeenTokens:
-    """The users of valid tokens, each until a time.
+    """The users of valid tokens, each kept for a limited time.
 
-    A token is found by its SHA-256, so that comparing it reveals nothing about other tokens, and
-    the token itself does not stay in memory.
+    Tokens are looked up by SHA-256, so that comparing one reveals nothing about the others, and the
+    token itself does not stay in memory.
     """
 
     def __init__(self) -> None:
         self._users: dict[bytes, tuple[float, User]] = {}
 
     def find(self, digest: bytes) -> User | None:
-        """Return a token's user, unless the token has expired since."""
+        """Return a token's user, unless the token has expired."""
         found = self._users.get(digest)
         if found is None:
             return None
@@ -136,7 +136,7 @@ class SeenTokens:
         return None
 
     def keep(self, digest: bytes, user: User, until: float) -> None:
-        """Keep a token until a time, but not longer than it is valid."""
+        """Keep a token until *until*, but no longer than it is valid."""
         if user.expires is not None:
             until = min(until, user.expires)
         if len(self._users) >= MAX_TOKENS:

@@ -29,7 +29,7 @@ class TokenRequest(msgspec.Struct, forbid_unknown_fields=True):
     scopes: list[str] = []
     seconds: float = _DEFAULT_SECONDS
     claims: dict[str, Any] = {}
-    """The token's further claims."""
+    """The token's additional claims."""
 
 
 class DevelopmentOAuth(OAuth):
@@ -43,7 +43,7 @@ class DevelopmentOAuth(OAuth):
 
     def __init__(self, *, url: str, **options: Unpack[OAuthOptions]) -> None:
         if not is_loopback_url(url):
-            raise ValueError(f"url={url!r} should be of this machine: test tokens are for it alone")
+            raise ValueError(f"url={url!r} should be on this machine: test tokens only work there")
         with needs_extra("auth"):
             from joserfc import jwk
         self._key = jwk.generate_key("EC", "P-256", parameters={"kid": _KID})
@@ -65,7 +65,7 @@ class DevelopmentOAuth(OAuth):
     ) -> str:
         """Issue a token for any user, with these scopes and those that every token needs.
 
-        *seconds* is the time for which it is valid. *claims* are further claims.
+        *seconds* is how long it is valid. *claims* are additional claims.
         """
         from joserfc import jws
 

@@ -13,9 +13,9 @@ from ..core.log import logger
 from .bearer import digest_of, invalid_token, is_secure
 
 _MAX_REQUESTS = 32
-"""The maximum number of concurrent questions; anyone can cause one with a new token."""
+"""The maximum number of concurrent requests; anyone can cause one with a new token."""
 _INACTIVE_SECONDS = 5.0
-"""Seconds during which the issuer is not asked again about an inactive token."""
+"""Seconds before the issuer is asked again about an inactive token."""
 _MAX_INACTIVE = 1000
 
 
@@ -40,10 +40,10 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenLookup(Protocol):
-    """Finds out whose a token is: `OAuth(introspection=...)` takes one.
+    """Finds out who a token belongs to, for `OAuth(introspection=...)`.
 
     It is for issuers without introspection (RFC 7662), such as Google and GitHub. Its claims are
-    checked like an introspection's answer: audience, expiry and subject.
+    checked like an introspection response: audience, expiry and subject.
     """
 
     @property
@@ -53,20 +53,20 @@ class TokenLookup(Protocol):
     async def claims(self, token: str) -> Mapping[str, Any] | None:
         """Return a token's claims, with at least `sub` and `aud`; None if it is not valid.
 
-        `aud` must say for whom the issuer made the token. Raises CannotAuthenticate if the issuer
+        `aud` must say who the issuer made the token for. Raises CannotAuthenticate if the issuer
         does not answer.
         """
 
 
 class Introspector:
-    """Asks a lookup about tokens, but not too often."""
+    """Asks a lookup about tokens, and limits how often."""
 
     def __init__(self, lookup: TokenLookup) -> None:
         self._lookup = lookup
         self.seconds = lookup.seconds
         self._running = 0
         self._inactive: dict[bytes, float] = {}
-        """The inactive tokens' digests, each with the time until which it is used."""
+        """The digests of inactive tokens, each with the time until which it is kept."""
 
     async def claims(self, token: bytes) -> Mapping[str, Any]:
         """Return a token's claims; raises Unauthorized if the issuer says that it is inactive."""
@@ -74,7 +74,7 @@ class Introspector:
         if monotonic() < self._inactive.get(digest, 0.0):
             raise invalid_token("the token is not active")
         if self._running >= _MAX_REQUESTS:
-            raise CannotAuthenticate("too many tokens wait for the issuer")
+            raise CannotAuthenticate("too many tokens are waiting for the issuer")
         self._running += 1
         try:
             found = await self._lookup.claims(token.decode("ascii"))

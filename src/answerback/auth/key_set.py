@@ -1,6 +1,6 @@
 """Signed tokens: their headers and claims, and the issuer's keys.
 
-All requests share the keys, which are fetched again before they are too old.
+All requests share the keys, which are fetched again before they get too old.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 _MIN_RSA_BITS = 2048
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k", "x5u", "x5c", "x5t"})
 MAX_STALE = 3600.0
-"""Seconds that old keys are still used if fetching them again fails."""
+"""How many seconds old keys are still used if fetching them again fails."""
 RETRY = 2.0
-"""Seconds between two failed attempts."""
+"""Seconds to wait after a failed attempt."""
 UNKNOWN_BURST = 3
 UNKNOWN_SECONDS = 30.0
-"""Fetches for unknown key ids: this many at once, then one in this many seconds."""
+"""Fetches for unknown key ids: this many at once, then one every this many seconds."""
 MAX_TRIED = 8
 """How many keys are tried for a token without a key id."""
 
 
 class JwtHeader(msgspec.Struct, frozen=True):
-    """The part of the header that counts; `jku`, `jwk`, `x5u` and `x5c` do not."""
+    """The header members that matter; `jku`, `jwk`, `x5u` and `x5c` are ignored."""
 
     alg: str
     kid: str | None = None
@@ -51,7 +51,7 @@ class JwtHeader(msgspec.Struct, frozen=True):
 
     @property
     def is_access_token(self) -> bool:
-        """Whether the type is an access token's (RFC 9068)."""
+        """Whether the type marks the token as an access token (RFC 9068)."""
         return self.typ is not None and self.typ.lower().endswith("at+jwt")
 
 
@@ -111,7 +111,7 @@ def verified_claims(
 
 
 def _read_key(document: Json) -> VerificationKey | None:
-    """Return a key of a key set; None if it cannot verify signatures."""
+    """Return a key from a key set; None if it cannot verify signatures."""
     if not isinstance(document, dict) or document.get("use", "sig") != "sig":
         return None
     kind, kid, alg = (document.get(name) for name in ("kty", "kid", "alg"))
@@ -121,7 +121,7 @@ def _read_key(document: Json) -> VerificationKey | None:
     public = {name: value for name, value in document.items() if name not in _PRIVATE}
     try:
         key = jwk.import_key(public)
-        if kind == "RSA" and key.public_key.key_size < _MIN_RSA_BITS:  # type: ignore[union-attr]  # of the kind RSA
+        if kind == "RSA" and key.public_key.key_size < _MIN_RSA_BITS:  # type: ignore[union-attr]  # an RSA key
             return None
         thumbprint = key.thumbprint()
     except (JoseError, ValueError, TypeError, KeyError):
@@ -161,7 +161,7 @@ class KeySet:
         self._fetching: asyncio.Task[None] | None = None
 
     async def keys_for(self, header: JwtHeader) -> list[VerificationKey]:
-        """Return a token's possible keys; raises CannotAuthenticate if there are no keys yet.
+        """Return the keys that may fit a token; raises CannotAuthenticate if there are no keys yet.
 
         Old keys are used while new ones are fetched.
         """
@@ -175,9 +175,9 @@ class KeySet:
         return self._fitting(header)
 
     async def keys_after_fetch(self, header: JwtHeader) -> list[VerificationKey]:
-        """Return the keys for a token that no known key signed; there may be a new one by now.
+        """Return the keys for a token that no known key signed; the issuer may have a new one.
 
-        Anyone can send such tokens, so they cause only a few fetches.
+        Anyone can send such tokens, so they trigger only a few fetches.
         """
         now = monotonic()
         earned = (now - self._counted_at) / UNKNOWN_SECONDS
@@ -206,13 +206,13 @@ class KeySet:
         return self._fetching
 
     async def _refresh(self) -> None:
-        """Wait for a fetch: the running one, if there is one."""
+        """Wait for the running fetch, or for a new one."""
         task = self._running()
         if task is None:
             if monotonic() < self._retry_at:
                 return
             task = self._start()
-        # A request that ends early must not end the fetch that others wait for.
+        # A request that ends early must not end the fetch that others are waiting for.
         await asyncio.shield(task)
 
     async def _fetch_keys(self) -> None:
@@ -220,11 +220,11 @@ class KeySet:
             found = [_read_key(each) for each in await self._fetch()]
             keys = [key for key in found if key is not None]
             if not keys:
-                raise CannotAuthenticate("the key set of the issuer has no key that can be used")
+                raise CannotAuthenticate("the issuer's key set has no usable key")
         except CannotAuthenticate as exc:
             self._failure = str(exc)
             self._retry_at = monotonic() + RETRY
-            logger("answerback.auth").warning("the keys of the issuer: %s", exc)
+            logger("answerback.auth").warning("cannot get the issuer's keys: %s", exc)
             return
         removed = {key.thumbprint for key in self._keys} - {key.thumbprint for key in keys}
         self._keys = keys

@@ -40,24 +40,24 @@ if TYPE_CHECKING:
 
 
 class TokenProof(Protocol):
-    """Checks with each request that the client holds its token's key.
+    """Checks on each request that the client holds its token's key, for `OAuth(proof=...)`.
 
-    `OAuth(proof=...)` takes one. Without one a bound token (with the claim `cnf`) is refused.
+    Without it, a bound token (one with a `cnf` claim) is refused.
     """
 
     scheme: str
-    """The scheme of the Authorization header besides Bearer, such as "DPoP"."""
+    """The Authorization scheme to accept besides Bearer, such as "DPoP"."""
 
     async def check(self, credentials: Credentials, token: bytes, user: User) -> None:
         """Raise Unauthorized if the proof is missing or bad.
 
-        It is called for every request, also if the token was seen before. `user.claims["cnf"]`
-        names the key. It must refuse a bound token with the scheme Bearer.
+        It is called for every request, even if the token has been seen before. `user.claims["cnf"]`
+        names the key. It must refuse a bound token that is sent with the Bearer scheme.
         """
 
 
 LEEWAY = 60.0
-"""Seconds that the identity provider's clock may be ahead of ours."""
+"""How many seconds the identity provider's clock may be ahead of ours."""
 _MAX_SUBJECT = 1024
 _ONLY_IN_ID_TOKENS = ("at_hash", "c_hash", "s_hash", "nonce")
 _CLIENTS = ("client_id", "azp", "appid", "cid")
@@ -73,13 +73,13 @@ class Expectation(msgspec.Struct, frozen=True):
     may_be_bound: bool = False
     """Whether a token may be bound to a key (`cnf`), because something checks the proof."""
     scope_claims: tuple[str, ...] = ()
-    """The claims with the scopes; if empty, `scope` or else `scp`."""
+    """The claims that hold the scopes; if empty, `scope` or else `scp`."""
 
 
 def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bool) -> User:
     """Return a token's user; raises Unauthorized if the token is not valid for this server.
 
-    An introspection's answer may lack the issuer and the expiry, a JWT may not.
+    An introspection response may lack the issuer and the expiry; a JWT may not.
     """
     issuer = claims.get("iss")
     if issuer != expected.issuer and (is_jwt or issuer is not None):
@@ -95,7 +95,7 @@ def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bo
         listed = (_listed(claims.get(name)) for name in expected.scope_claims)
         scopes: frozenset[str] = frozenset().union(*listed)
     else:
-        # `scp` is the name at Entra and Okta.
+        # Entra and Okta call it `scp`.
         scopes = _listed(claims.get("scope", claims.get("scp")))
     subject = claims.get("sub")
     if subject is None and not is_jwt:
@@ -120,7 +120,7 @@ def refuse_other_kinds(claims: Mapping[str, Any], *, is_marked: bool) -> None:
 
     *is_marked* says whether the header has `at+jwt`, which only access tokens have.
     """
-    # Keycloak and Cognito name the kind in a claim.
+    # Keycloak and Cognito put the kind in a claim.
     kind = claims.get("typ", claims.get("token_use"))
     if isinstance(kind, str) and kind.lower() not in ("bearer", "dpop", "access", "at+jwt", "jwt"):
         raise invalid_token("the token is not an access token")
@@ -131,7 +131,7 @@ def refuse_other_kinds(claims: Mapping[str, Any], *, is_marked: bool) -> None:
 
 
 def included_scopes(hierarchy: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """Return all that each scope includes: `{"admin": ["write"], "write": ["read"]}`."""
+    """Return everything that each scope includes: `{"admin": ["write"], "write": ["read"]}`."""
     direct: dict[str, tuple[str, ...]] = {}
     for scope, given in hierarchy.items():
         if isinstance(given, str):
@@ -151,7 +151,7 @@ def included_scopes(hierarchy: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 
 
 def _check_times(claims: Mapping[str, Any], *, needs_expiry: bool) -> float | None:
-    """Return the expiry time. The issuer's clock may be a little ahead of ours, but not late."""
+    """Return the expiry time. The issuer's clock may be a little ahead of ours, but not behind."""
     now = time.time()
     expires = _time(claims, "exp")
     if expires is None and needs_expiry:
@@ -176,9 +176,9 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
 
 
 def _listed(found: Json) -> frozenset[str]:
-    """Return the names in a claim: a text with spaces between them, or a list."""
+    """Return the names in a claim: a space-separated string, or a list."""
     if isinstance(found, str):
-        # Not split(), which takes other characters for spaces too.
+        # Not split(), which also splits at other whitespace.
         return frozenset(found.split(" ")) - {""}
     if isinstance(found, list):
         return frozenset(each for each in found if isinstance(each, str))
@@ -189,30 +189,30 @@ ALGORITHMS = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
 )
-"""The algorithms that are accepted if the author names none; no others can be named.
+"""The algorithms accepted by default; the author can only choose from these.
 
-All are asymmetric: with HS256 the public keys of the issuer would be secrets that anyone knows.
+All are asymmetric: with HS256, the issuer's public keys would be secrets that anyone knows.
 """
 _EXAMPLE_URL = "https://tools.example.com/mcp"
 
 
 class OAuthOptions(TypedDict, total=False):
-    """The options of OAuth besides the issuer and the URL."""
+    """Options for `OAuth`, besides the issuer and the URL."""
 
     anonymous: bool
-    """Serve requests without a token too: lists, and tools without gates. False by default."""
+    """Also serve requests without a token: lists, and tools without gates. False by default."""
     audience: str | Sequence[str]
-    """The tokens' audience, or several, for issuers that cannot use the URL, the default."""
+    """The tokens' audience or audiences; for issuers that cannot use the default, the URL."""
     scopes: Sequence[str]
     """The scopes that every token must have; the challenge names them, and clients ask for them."""
     algorithms: Sequence[str]
-    """The accepted signature algorithms; by default all asymmetric ones, and never others."""
+    """The accepted signature algorithms; all asymmetric ones by default, and never any others."""
     hierarchy: Mapping[str, Sequence[str]]
     """The scopes that a scope includes: `{"admin": ["read", "write"]}`."""
     introspection: Introspection | TokenLookup
     """Ask the issuer about each token, instead of checking its signature."""
     jwks: str | Mapping[str, Any]
-    """The URL of the issuer's keys, or the keys; by default the metadata has the URL."""
+    """The URL of the issuer's keys, or the keys; by default, the URL comes from the metadata."""
     refresh: float
     """Seconds after which the keys are fetched again; 300 by default."""
     proof: TokenProof
@@ -221,18 +221,18 @@ class OAuthOptions(TypedDict, total=False):
     """The claims that hold a token's scopes, such as `["scp", "roles"]`; by default `scope`,
     or else `scp`."""
     scope_prefix: str
-    """What clients write before each scope when they ask for it, such as "api://tools/"; the
-    scopes in tokens do not have it."""
+    """The prefix that clients put before each scope when they request it, such as "api://tools/";
+    the scopes in tokens do not have it."""
     documentation: str
     """The URL of a page for client developers."""
 
 
 class OAuth(AppAuth):
-    """Accepts the access tokens of *issuer* for the MCP endpoint at *url*.
+    """Accepts access tokens from *issuer* for the MCP endpoint at *url*.
 
-    *issuer* is written exactly as in its tokens and metadata, including a slash at the end.
-    *url* is the whole address that clients use, such as "https://tools.example.com/mcp". It is in
-    the metadata and in every challenge, and is the audience; the `Host` header never counts.
+    *issuer* is written exactly as in its tokens and metadata, including any trailing slash. *url*
+    is the full address that clients use, such as "https://tools.example.com/mcp". It appears in
+    the metadata and in every challenge, and is the audience; the `Host` header is never used.
     """
 
     anonymous = False
@@ -260,7 +260,7 @@ class OAuth(AppAuth):
         self.scopes = tuple(scopes)
         prefix: object = options.get("scope_prefix", "")
         if not isinstance(prefix, str) or not is_scope_text(prefix):
-            raise ValueError(f"scope_prefix={prefix!r} should be a text such as 'api://tools/'")
+            raise ValueError(f"scope_prefix={prefix!r} should be a string such as 'api://tools/'")
         self._scope_prefix = prefix
         self._expected = Expectation(
             issuer,
@@ -298,8 +298,8 @@ class OAuth(AppAuth):
     ) -> DevelopmentOAuth:
         """Make OAuth without an issuer: the server itself issues test tokens, only on this machine.
 
-        `POST /dev/token` and the command `token` give a token for any user. *url* is by default
-        the server's own, as `serve` starts it.
+        `POST /dev/token` and the `token` command issue a token for any user. *url* defaults to the
+        URL at which `serve` starts the server.
         """
         from .development import DevelopmentOAuth
 
@@ -309,7 +309,7 @@ class OAuth(AppAuth):
 
     @property
     def pages(self) -> Mapping[str, AuthPage]:
-        """This resource's metadata (RFC 9728), at both places where clients look for it."""
+        """This resource's metadata (RFC 9728), in the places where clients look for it."""
         page = AuthPage(answer=lambda _: self.metadata(), for_browsers=True)
         return dict.fromkeys(metadata_paths(self.url), page)
 
@@ -354,7 +354,7 @@ class OAuth(AppAuth):
     def www_authenticate(self, challenge: Challenge) -> str:
         """Return the value of the `WWW-Authenticate` header for a challenge."""
         if self.scopes and challenge.status != 400:
-            # Clients ask for exactly these scopes; without ours the new token would be refused.
+            # Clients ask for exactly these scopes; without ours, the new token would be refused.
             needed = dict.fromkeys((*self.scopes, *challenge.scopes))
             challenge = msgspec.structs.replace(challenge, scopes=tuple(needed))
         if self._scope_prefix:
@@ -366,12 +366,12 @@ class OAuth(AppAuth):
         return tuple(f"{self._scope_prefix}{scope}" for scope in scopes)
 
     def forget_tokens(self) -> None:
-        """Check every token again, for example after a token was revoked."""
+        """Check every token again, for example after one has been revoked."""
         self._seen.clear()
 
     async def _load_check(self) -> TokenCheck:
         # Imported with the first token: it needs cryptography and an HTTP client. That takes
-        # 200 milliseconds, and other requests continue meanwhile.
+        # 200 milliseconds, during which other requests continue.
         import asyncio
 
         check_type = await asyncio.to_thread(_token_check)
@@ -384,7 +384,7 @@ class OAuth(AppAuth):
 
 
 def _token_check() -> type[TokenCheck]:
-    # It loads joserfc and the HTTP client, which an app without a token does not need.
+    # This loads joserfc and the HTTP client, which an app without a token does not need.
     from .token_check import TokenCheck
 
     return TokenCheck

@@ -23,14 +23,14 @@ from .key_set import JwtHeader, KeySet, VerificationKey, read_header, verified_c
 from .oauth import ALGORITHMS, Expectation, OAuthOptions, check_claims, refuse_other_kinds
 
 TIMEOUT = 5.0
-"""Seconds for a request to the identity provider, including its response."""
+"""How many seconds a request to the identity provider may take, including its response."""
 MAX_DOCUMENT = 512 * 1024
 """The maximum size of the identity provider's documents, in bytes."""
 _FOREVER = float("inf")
 
 
 class IdentityProvider:
-    """The tokens' issuer, as far as this server talks to it."""
+    """The tokens' issuer, and this server's requests to it."""
 
     def __init__(self, issuer: str) -> None:
         self._issuer = issuer
@@ -49,11 +49,11 @@ class IdentityProvider:
             or (is_loopback_url(url) and not is_loopback_url(self._issuer))
         ):
             self._metadata = None
-            raise CannotAuthenticate(f"the metadata of the issuer has no usable {name}")
+            raise CannotAuthenticate(f"the issuer's metadata has no usable {name}")
         return url
 
     def forget_metadata(self) -> None:
-        """Read the metadata again at the next use."""
+        """Fetch the metadata again the next time it is needed."""
         self._metadata = None
 
     async def _discover(self) -> JsonObject:
@@ -74,10 +74,10 @@ class IdentityProvider:
     async def fetch(
         self, url: str, headers: Mapping[str, str] | None = None, form: bytes | None = None
     ) -> JsonObject:
-        """Fetch a JSON document, by POST if there is a form; raises CannotAuthenticate."""
+        """Fetch a JSON document, with POST if there is a form; raises CannotAuthenticate."""
         # A scheme may be in capitals.
         if self._tls is None and urlsplit(url).scheme == "https":
-            # It reads hundreds of certificates.
+            # This reads hundreds of certificates.
             self._tls = await asyncio.to_thread(tls_context)
         try:
             async with asyncio.timeout(TIMEOUT):
@@ -87,7 +87,7 @@ class IdentityProvider:
                     {"accept": "application/json", **(headers or {})},
                     form,
                     limit=MAX_DOCUMENT,
-                    # The environment's proxies are not for this machine itself.
+                    # The environment's proxies do not apply to this machine itself.
                     uses_proxies=not is_loopback_url(url),
                     tls=self._tls,
                 )
@@ -131,7 +131,7 @@ class _IntrospectionEndpoint:
 
 
 class TokenCheck:
-    """The checks of one issuer's tokens. *forget* is called when tokens must be checked again."""
+    """Checks one issuer's tokens. *forget* is called when tokens must be checked again."""
 
     def __init__(
         self, expected: Expectation, options: OAuthOptions, forget: Callable[[], None]
@@ -191,7 +191,7 @@ class TokenCheck:
                 raise
         keys = found.get("keys")
         if not isinstance(keys, list):
-            raise CannotAuthenticate("the key set of the issuer has no keys")
+            raise CannotAuthenticate("the issuer's key set has no keys")
         return keys
 
 

@@ -1,4 +1,4 @@
-"""BlockingServer: a connected server for programs without async, on an event loop in a thread."""
+"""BlockingServer: a connected server for programs without async; an event loop runs in a thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _OnLoop(Generic[Inner]):
 def _blocking(
     method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[_OnLoop[Any], P], T]:
-    """Return an async method in a form that blocks until the result is there."""
+    """Wrap an async method in one that blocks until the result is available."""
 
     def wait(self: _OnLoop[Inner], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._loop.run(method(self._inner, *args, **kwargs))
@@ -57,7 +57,7 @@ class BlockingServer(_OnLoop[Connected]):
     def __init__(self, server: Connected, loop: LoopThread, *, owns_loop: bool = True) -> None:
         super().__init__(server, loop)
         self._owns_loop = owns_loop
-        """Whether closing the server ends the loop; several servers share one."""
+        """Whether closing the server also ends the loop; False if several servers share it."""
 
     @classmethod
     def opened(cls, make: Callable[[], Connected]) -> BlockingServer:
@@ -75,13 +75,13 @@ class BlockingServer(_OnLoop[Connected]):
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why a server could not be used the last time, by its name."""
+        """The latest failure of each server that could not be used, by server name."""
         server = self._inner
         return server.failures if isinstance(server, ManyServers) else {}
 
     @property
     def servers(self) -> dict[str, BlockingServer]:
-        """The servers by name, each with its own names of tools; empty if it is one server."""
+        """The servers by name, each with unprefixed tool names; empty for a single server."""
         server = self._inner
         found = server.servers if isinstance(server, ManyServers) else {}
         return {
@@ -89,7 +89,7 @@ class BlockingServer(_OnLoop[Connected]):
         }
 
     def wait_for(self, name: str) -> str:
-        """Wait while the server of the tool *name* is connecting; return its name, else ""."""
+        """Wait while a tool's server is connecting; return that server's name, or "" if none is."""
         server = self._inner
         return self._loop.run(server.wait_for(name)) if isinstance(server, ManyServers) else ""
 
@@ -140,7 +140,7 @@ class BlockingServer(_OnLoop[Connected]):
         into: Any = None,
         **named: object,
     ) -> Reply[Any]:
-        """Call a tool, as `RemoteServer.call` does."""
+        """Call a tool, like `RemoteServer.call`."""
         return self._loop.run(self._inner.call(name, arguments, into=into, **named))
 
     def options(self, **options: Unpack[CallOptions]) -> BlockingServer:

@@ -1,4 +1,4 @@
-"""The options of a client's calls; its retries, breakers and limits are one policy for a server."""
+"""Options for a client's calls; retries, breakers and limits form one policy per server."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _LOGGER = logger("answerback.client")
 
 
 class CallOptions(TypedDict, total=False):
-    """The options of `server.options`; None removes an option that `connect` was given."""
+    """Options for `server.options`; None removes an option that was given to `connect`."""
 
     timeout: float | None
-    """Seconds that an attempt may take; None waits without a limit."""
+    """How many seconds an attempt may take; None means no limit."""
     progress: OnProgress | None
-    """Gets the progress of a call."""
+    """Called with the progress of a call."""
     meta: Mapping[str, Any] | None
-    """Members for the `_meta` of each request, such as a trace's id; not for lists."""
+    """Members to add to each request's `_meta`, such as a trace id; not sent when listing."""
     retry: Retry | None
-    """How often a request is resent, if that is safe."""
+    """How many times a request is resent, if that is safe."""
     breaker: Breaker | None
     """Stops requests to a failing server."""
     limit: Limit | tuple[Limit, ...] | list[Limit] | None
@@ -41,7 +41,7 @@ POLICY_OPTIONS = ("retry", "breaker", "limit")
 
 
 class ClientOptions(msgspec.Struct, frozen=True):
-    """How a server's requests are sent, from `connect` or `server.options`."""
+    """How requests to a server are sent, as set by `connect` or `server.options`."""
 
     timeout: float | None = 60.0
     progress: OnProgress | None = None
@@ -55,7 +55,7 @@ class ClientOptions(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, options: Mapping[str, Any], label: str = "") -> ClientOptions:
-        """Pick these options out of those of `connect`; raises TypeError."""
+        """Pick these options out of the ones given to `connect`; raises TypeError."""
         return cls(label=label).changed(
             {name: options[name] for name in CallOptions.__annotations__ if name in options}
         )
@@ -65,7 +65,7 @@ class ClientOptions(msgspec.Struct, frozen=True):
         unknown = sorted(options.keys() - CallOptions.__annotations__.keys())
         if unknown:
             known = ", ".join(CallOptions.__annotations__)
-            raise TypeError(f"there is no option {', '.join(unknown)}; there are {known}")
+            raise TypeError(f"unknown option {', '.join(unknown)}; the options are {known}")
         for name in POLICY_OPTIONS:
             if name in options:
                 _check(name, options[name])
@@ -106,9 +106,9 @@ async def under_policy(
     may_repeat: bool = True,
     first: Deadline | None = None,
 ) -> T:
-    """Make attempts as the options say; each gets its deadline.
+    """Make attempts according to the options; each gets its own deadline.
 
-    *first* is the first attempt's deadline, if its time already runs. Raises a breaker's or
+    *first* is the first attempt's deadline, if its time has already started. Raises a breaker's or
     limit's refusal, or the last attempt's exception.
     """
     if not options.has_policy:
@@ -121,7 +121,7 @@ async def under_policy(
         nonlocal attempts, first
         attempts += 1
         if attempts > 1:
-            _LOGGER.info("%s: attempt %d, as retry= says", options.label, attempts)
+            _LOGGER.info("%s: attempt %d, because of retry=", options.label, attempts)
         deadline, first = first or Deadline(options.timeout), None
         return await attempt(deadline.sooner(left))
 
@@ -142,7 +142,7 @@ async def reply_under_policy(
     may_repeat: bool = True,
     first: Deadline | None = None,
 ) -> Reply[Any]:
-    """Do the same, but return a failed reply if a breaker or a limit refuses the call."""
+    """Like `under_policy`, but return a failed reply if a breaker or a limit refuses the call."""
     try:
         return await under_policy(options, attempt, may_repeat=may_repeat, first=first)
     except ToolError as refusal:

@@ -1,4 +1,4 @@
-"""MCP over the stdin and stdout of a child process: its environment, its stderr, and its end."""
+"""MCP over a child process's stdin and stdout; also its environment, stderr and shutdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .frames import Lost, Outgoing, Receiver, Transport
 
 _LOGGER = logger("answerback.client")
 
-# The variables that every child gets; the first two lists are those of the official SDK.
+# The variables that every child gets; the first two lists match the official SDK's.
 _POSIX = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 _WINDOWS = (
     *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "SYSTEMDRIVE"),
@@ -40,7 +40,7 @@ _INHERITED = {
 
 
 def child_environment(more: Mapping[str, str], *, inherit: bool) -> dict[str, str]:
-    """Return the variables that a child gets from this process, and *more*."""
+    """Return the variables that a child inherits from this process, plus *more*."""
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -50,9 +50,9 @@ def child_environment(more: Mapping[str, str], *, inherit: bool) -> dict[str, st
 
 
 def windows_program(name: str, env: Mapping[str, str]) -> str:
-    """Return the file that a program's name means on Windows, such as `npx.cmd` for `npx`.
+    """Return the file that a program name refers to on Windows, such as `npx.cmd` for `npx`.
 
-    A name that is not found stays as it is. Windows itself only adds `.exe` to a name.
+    A name that is not found is returned unchanged. Windows itself only tries `.exe`.
     """
     endings = env.get("PATHEXT", ".COM;.EXE;.BAT;.CMD").lower().split(";")
     if not name.lower().endswith(tuple(endings)):
@@ -66,12 +66,12 @@ def windows_program(name: str, env: Mapping[str, str]) -> str:
 
 
 _MAX_LINE = 64 * 1024
-"""Bytes after which a line without an end is cut."""
+"""How many bytes of an unterminated line are buffered before it is split."""
 
 
 @runtime_checkable
 class TextStream(Protocol):
-    """A stream of text, such as `sys.stderr`."""
+    """A text stream, such as `sys.stderr`."""
 
     def write(self, text: str, /) -> object: ...
     def flush(self) -> object: ...
@@ -82,14 +82,14 @@ StderrOption: TypeAlias = "str | os.PathLike[str] | TextStream | Callable[[str],
 
 
 def check_stderr(given: object) -> None:
-    """Raise TypeError for a value that `stderr=` does not take."""
+    """Raise TypeError for a value that `stderr=` does not accept."""
     if not isinstance(given, str | os.PathLike | TextStream) and not callable(given):
-        text = "should be a file's name, a stream such as sys.stderr, or a function"
+        text = "should be a file name, a stream such as sys.stderr, or a function"
         raise TypeError(f"stderr={given!r} {text}")
 
 
 def line_writer(given: StderrOption, server: str) -> Callable[[str], object]:
-    """Return a function that takes a line; with a server's name it begins with that."""
+    """Return a function that writes a line, prefixed with the server's name if there is one."""
     prefix = f"{server}: " if server else ""
 
     def write(line: str) -> None:
@@ -108,7 +108,7 @@ def line_writer(given: StderrOption, server: str) -> Callable[[str], object]:
         elif callable(given):
             given(text)
         else:
-            # It may have secrets, which only this program's user may see.
+            # It may contain secrets that only this program's user may see.
             file = os.open(given, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with open(file, "a", encoding="utf-8") as opened:
                 opened.write(f"{text}\n")
@@ -117,7 +117,7 @@ def line_writer(given: StderrOption, server: str) -> Callable[[str], object]:
 
 
 class StderrLines:
-    """Cuts the bytes of one child's stderr into lines."""
+    """Splits one child's stderr into lines."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write: Callable[[str], object] | None = write
@@ -133,7 +133,7 @@ class StderrLines:
             self._give(line)
 
     def end(self) -> None:
-        """Give the last line, if it has no end."""
+        """Write the last line if it is unterminated."""
         if self._rest:
             self._give(self._rest)
             self._rest = b""
@@ -145,23 +145,23 @@ class StderrLines:
             self._write(line.decode(errors="replace").rstrip("\r"))
         except Exception:
             self._write = None
-            _LOGGER.exception("stderr= failed; it gets no more lines of this server")
+            _LOGGER.exception("stderr= failed; it gets no more lines from this server")
 
 
 _GRACE = 2.0
-"""Seconds that a server gets to exit after its stdin was closed."""
+"""How many seconds a server has to exit after its stdin is closed."""
 _LOST_GRACE = 0.1
 _TERM_GRACE = 1.0
 _READ_BYTES = 64 * 1024
 """The maximum size of one read, and of a pipe on Linux, in bytes."""
 _MAX_STDERR = 4000
-"""Bytes of stderr that are kept for the log and an error's details."""
+"""How many bytes of stderr are kept for the log and for error details."""
 _MAX_IGNORED = 4 * 1024 * 1024
-"""Bytes that are read from a child and discarded after the end of the connection."""
+"""How many bytes from a child are read and discarded after the connection has ended."""
 _EDGE = 200
-"""Bytes that are kept at the beginning and at the end of a line that is too large."""
+"""How many bytes of an oversized line are kept at each end."""
 _MAX_SKIPPED = 1024 * 1024 * 1024
-"""Bytes of a line that are skipped; a longer one ends the connection."""
+"""How many bytes of a line may be skipped; a longer line ends the connection."""
 _SHELL = "/bin/sh"
 _SCRIPT = 'read -r group || exit 0; read -r word || kill -s KILL -- "-$group"'
 _EXIT_SECONDS = 1.0
@@ -169,7 +169,7 @@ _EXIT_SECONDS = 1.0
 
 
 class ChildProcess(Transport):
-    """The transport to a server that this process starts; it has its own session."""
+    """The transport to a server that this process starts as a child, in a new session."""
 
     can_send_now = True
 
@@ -201,7 +201,7 @@ class ChildProcess(Transport):
                 *arguments,
                 env=self._env,
                 cwd=self._cwd,
-                # It begins a process group too, and uvloop does not know `process_group`.
+                # This also starts a process group; uvloop does not support `process_group`.
                 start_new_session=True,
             )
         except BaseException as exc:
@@ -244,15 +244,15 @@ class _Child(asyncio.SubprocessProtocol):
         self._buffer = bytearray()
         self._searched = 0
         self._skipped = 0
-        """How many bytes of the line in the buffer were discarded, because it is too large."""
+        """How many bytes of the buffered line were discarded because it is too large."""
         self._reading: asyncio.Task[None] | None = None
-        """Reads a large line; nothing else is read from the child meanwhile."""
+        """Reads a large line; nothing else is read from the child until it ends."""
         self._ignored = 0
         self._stderr = b""
         self._lines = lines
         self._exited = asyncio.Event()
         self.is_full = False
-        """True while the child does not read its stdin; then a message waits for its turn."""
+        """True while the child is not reading its stdin; messages then wait their turn."""
         self._turns: dict[asyncio.Future[None], None] = {}
         self.is_lost = False
         self._report: asyncio.Task[None] | None = None
@@ -269,7 +269,7 @@ class _Child(asyncio.SubprocessProtocol):
         stdout.set_protocol(_Stdout(stdout.get_protocol(), self._take_stdout))
 
     def write(self, frame: bytes) -> bool:
-        """Write a line; return False if no byte of it can reach the child."""
+        """Write a line; return False if none of it can reach the child."""
         stdin = self._stdin
         if self.is_lost or stdin.is_closing():
             return False
@@ -284,7 +284,7 @@ class _Child(asyncio.SubprocessProtocol):
             await asyncio.wait({self._report})
 
     async def turn(self) -> None:
-        """Wait until the child reads again; a message that is cancelled meanwhile is not sent."""
+        """Wait until the child is reading again; a message cancelled before then is not sent."""
         turn = asyncio.get_running_loop().create_future()
         # In a dict, because thousands of waiters may be cancelled at once.
         self._turns[turn] = None
@@ -314,11 +314,11 @@ class _Child(asyncio.SubprocessProtocol):
         if self.is_lost:
             self._ignored += len(data)
             if self._ignored > _MAX_IGNORED:
-                # The server keeps sending after the end of the connection.
+                # The server is still sending after the connection has ended.
                 self._stdout.pause_reading()
             return
         if not self._buffer and data.find(b"\n") == len(data) - 1:
-            # Nearly always one whole line arrives.
+            # Nearly always, exactly one complete line arrives.
             if line := data.strip():
                 self._receiver.receive(line)
             return
@@ -326,7 +326,7 @@ class _Child(asyncio.SubprocessProtocol):
         self._take_lines()
 
     def _take_lines(self) -> None:
-        """Receive the lines in the buffer, up to a large one, which is received first."""
+        """Receive the buffered lines; lines after a large one wait until it has been received."""
         buffer = self._buffer
         while self._reading is None and (end := buffer.find(b"\n", self._searched)) >= 0:
             with memoryview(buffer) as view:
@@ -343,8 +343,7 @@ class _Child(asyncio.SubprocessProtocol):
         if self._reading is None:
             self._searched = len(buffer)
             if self._searched > MAX_BYTES or self._skipped:
-                # A line that is too large is discarded except its edges: one of them has the
-                # message's id.
+                # Only the edges of an oversized line are kept: one of them has the message's id.
                 del buffer[_EDGE:-_EDGE]
                 self._skipped += self._searched - len(buffer)
                 self._searched = len(buffer)
@@ -371,12 +370,12 @@ class _Child(asyncio.SubprocessProtocol):
             self._report = asyncio.get_running_loop().create_task(self._report_loss())
 
     def process_exited(self) -> None:
-        # At once, because later the group's number may belong to other processes.
+        # At once: the group's number may later be reused for other processes.
         self._watch.close()
         self._exited.set()
 
     async def _report_loss(self) -> None:
-        """Wait a moment for the exit status and the last lines of stderr, then report."""
+        """Wait a moment for the exit status and the last lines of stderr, then report the loss."""
         await self._exits_within(_EXIT_SECONDS)
         self._lose(self.loss())
 
@@ -386,7 +385,7 @@ class _Child(asyncio.SubprocessProtocol):
             self._lost(error)
 
     def loss(self, text: str = "", *, may_have_run: bool = True) -> ConnectionLost:
-        """Return the error for the child's end, with its stderr in the details, not the message."""
+        """Return the error for a lost child, with its stderr in the details, not the message."""
         words = self._stderr.decode(errors="replace").strip()
         details = {"stderr": words} if words else {}
         if not text:
@@ -395,14 +394,14 @@ class _Child(asyncio.SubprocessProtocol):
                 text = "the server process closed its stdin or stdout"
             elif status < 0:
                 name = next((each.name for each in signal.Signals if each == -status), -status)
-                text = f"the server process was ended by signal {name}"
+                text = f"the server process was killed by signal {name}"
             else:
                 text = f"the server process ended with exit status {status}"
         return ConnectionLost(text, may_have_run=may_have_run, details=details)
 
     async def close(self) -> None:
-        """Close stdin, wait, then end the whole process group, more firmly each time."""
-        # Nobody reads the answers of a child whose pipe broke.
+        """Close stdin, wait, then end the whole process group, with increasing force."""
+        # A child whose pipe broke gets less time, because its answers are no longer read.
         grace = _LOST_GRACE if self.is_lost else _GRACE
         self.is_lost = True
         for task in (self._report, self._reading):
@@ -419,8 +418,8 @@ class _Child(asyncio.SubprocessProtocol):
             if not self._exited.is_set():
                 with suppress(ProcessLookupError):
                     if os.name == "posix":
-                        # `kill` of asyncio would take the exit status, which its own watcher
-                        # then misses.
+                        # asyncio's `kill` would reap the exit status before asyncio's own
+                        # watcher sees it.
                         os.kill(self._process.get_pid(), signal.SIGKILL)
                     else:
                         self._process.kill()
@@ -437,11 +436,11 @@ class _Child(asyncio.SubprocessProtocol):
 
 
 class _ChildWatch:
-    """Ends a child and its descendants when this process is gone, however it ended.
+    """Ends a child and its descendants when this process dies, however that happens.
 
-    A shell waits for the end of a pipe whose other end only this process has. If the pipe closes
-    without a message, this process was killed, and the shell kills the child's process group.
-    Without a shell, as on Windows, it does nothing.
+    A shell reads from a pipe whose other end only this process holds. If the pipe closes without a
+    message, this process was killed, and the shell kills the child's process group. Without a
+    shell, as on Windows, this does nothing.
     """
 
     def __init__(self) -> None:
@@ -478,18 +477,18 @@ class _ChildWatch:
             os.killpg(self._group, number)
 
     def close(self) -> None:
-        """Kill what is left of the group, and end the shell."""
+        """Kill the rest of the group, and end the shell."""
         if os.name == "posix":
             self.end_group(signal.SIGKILL)
         has_begun, self._group = self._group is not None, None
         shell, self._shell = self._shell, None
         if shell is not None:
-            # The shell ends at once, because both of its lines are there.
+            # The shell ends at once, because it now has both of its lines.
             shell.communicate(b"done\n" if has_begun else b"0\ndone\n")
 
 
 class _Stdout(asyncio.Protocol):
-    """Gives the bytes of stdout to *take* at once; the event loop would wait one turn."""
+    """Passes stdout's bytes to *take* at once; the event loop would do it one iteration later."""
 
     def __init__(self, given: asyncio.BaseProtocol, take: Callable[[bytes], None]) -> None:
         self._given = given
@@ -499,5 +498,5 @@ class _Stdout(asyncio.Protocol):
         self._take(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        # The protocol of the event loop counts the pipes that are still open.
+        # The event loop's protocol counts the pipes that are still open.
         self._given.connection_lost(exc)

@@ -57,20 +57,20 @@ T = TypeVar("T")
 _NEVER = float("inf")
 _decoder = msgspec.json.Decoder(dict[str, Any])
 _LOGGED = 20
-"""How many unreadable lines of one connection are logged."""
+"""How many unreadable lines are logged for each connection."""
 _IDLE_SECONDS = 0.05
-"""Seconds between two checks whether a lost session's last request has ended."""
+"""Seconds between checks on whether a lost session's last request has ended."""
 
 
 class Deadline:
-    """The time by which a request must be answered. The clock stops while the user is asked."""
+    """The time by which a request must be answered. The clock pauses while the user is asked."""
 
     __slots__ = ("_left", "_questions", "_timeouts", "at", "received", "seconds")
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self.at = None if seconds is None else asyncio.get_running_loop().time() + seconds
-        """The event loop's time; None without a limit, and while the user is asked."""
+        """In the event loop's time; None if there is no limit, or while the user is being asked."""
         self.received = 0
         """How many bytes of results have arrived within this time."""
         self._left: float | None = None
@@ -78,7 +78,7 @@ class Deadline:
         self._timeouts: list[asyncio.Timeout] = []
 
     def left(self) -> float | None:
-        """Return the remaining seconds; None without a limit."""
+        """Return the remaining seconds; None if there is no limit."""
         if self.at is None:
             return self._left
         return max(0.0, self.at - asyncio.get_running_loop().time())
@@ -93,7 +93,7 @@ class Deadline:
     async def on_thread(self, work: Callable[[], T]) -> T:
         """Run *work* on a thread while the clock runs; raises NoAnswer when the time is up.
 
-        The thread then works on; the limits of what a server sends bound it too.
+        The thread then keeps running; the limits on what a server may send bound its work too.
         """
         try:
             async with self.limit():
@@ -133,9 +133,9 @@ class Deadline:
 
 
 class ProbeDeadline(Deadline):
-    """The deadline of a request that some servers never answer.
+    """The deadline for a request that some servers never answer.
 
-    It stops during a login: a server that asks for one does answer.
+    It is paused during a login: a server that asks for a login is answering.
     """
 
     __slots__ = ()
@@ -149,18 +149,18 @@ class ClientRequest(msgspec.Struct):
     deadline: Deadline
     progress: OnProgress | None = None
     tool: str = ""
-    """The called tool's name; requests without one change nothing."""
+    """The name of the called tool; requests without one change nothing."""
     headers: Mapping[str, str] = {}
 
 
 class _Waiting(msgspec.Struct):
-    """A request that waits for its response."""
+    """A request that is waiting for its response."""
 
     answer: asyncio.Future[msgspec.Raw]
     progress: OnProgress | None
     deadline: Deadline
     outer: tuple[PausableClock, ...]
-    """The clocks of the call that sent the request, such as the deadline of its retries."""
+    """The clocks of the call that sent the request, such as the deadline for its retries."""
 
 
 class _Timer:
@@ -199,9 +199,9 @@ class _Timer:
 
 
 class ClientConnection:
-    """Sends requests over a transport and gives each its response.
+    """Sends requests over a transport, and matches the responses to them.
 
-    *on_change* gets the changes to lists and resources; *label* names the server in the log.
+    *on_change* is called with changes to lists and resources; *label* names the server in the log.
     """
 
     def __init__(
@@ -279,7 +279,7 @@ class ClientConnection:
                     raw = await answer
         except TimeoutError:
             self._cancel_request(id, method, "time-out")
-            what = f"the call of {asked.tool!r}" if asked.tool else method
+            what = f"the call to {asked.tool!r}" if asked.tool else method
             text = f"the server did not answer {what} within {deadline.seconds:g} seconds"
             raise NoAnswer(text, code=TIMED_OUT) from None
         except asyncio.CancelledError:
@@ -348,7 +348,7 @@ class ClientConnection:
         return id
 
     def _receive_unreadable(self, found: Unreadable) -> Id | None:
-        """End the request of an unreadable response at once, without waiting for the time-out."""
+        """End a request at once if its response is unreadable, without waiting for the time-out."""
         self._unreadable += 1
         if self._unreadable <= _LOGGED:
             is_large = found.code == TOO_LARGE
@@ -357,7 +357,7 @@ class ClientConnection:
         request = None if found.id is None else self._waiting.get(found.id)
         if request is None or request.answer.done():
             return None
-        text = f"the response of the server cannot be read: {found.reason}"
+        text = f"the server's response cannot be read: {found.reason}"
         request.answer.set_exception(NoAnswer(text, code=found.code))
         return found.id
 
@@ -367,10 +367,10 @@ class ClientConnection:
         return None if waiting is None else waiting.progress
 
     async def ask_user(self, method: str, params: JsonObject) -> JsonObject:
-        """Return the answer of the user's handler. Deadlines pause meanwhile; raises RpcError."""
+        """Return the user handler's answer, pausing deadlines until then; raises RpcError."""
         if not self._handlers.asks_user(method):
             return await self._handlers.answer(method, params)
-        # The answering task has the clocks of the code that opened the connection, not these.
+        # The answering task inherited the clocks of the code that opened the connection, not these.
         paused: set[PausableClock] = set()
         for waiting in self._waiting.values():
             paused |= {waiting.deadline, *waiting.outer}
@@ -447,7 +447,7 @@ _MAX_ANSWERING = 100
 
 
 class ServerMessages:
-    """Answers the server's requests, and gives notifications to the user's handlers."""
+    """Answers the server's requests, and passes notifications to the user's handlers."""
 
     def __init__(
         self,
@@ -459,7 +459,7 @@ class ServerMessages:
         self._handlers = handlers
         self._on_change = on_change
         self._visits: dict[str, asyncio.Event] = {}
-        """The pages that the user was sent to, by the server's ids."""
+        """The pages that the user has been sent to, by elicitation id."""
         self._answering: dict[Id, asyncio.Task[None]] = {}
         self._has_dropped = False
 
@@ -476,7 +476,7 @@ class ServerMessages:
             self._answering[id] = self._connection.spawn(self._answer(id, method, message.params))
         elif not self._has_dropped:
             self._has_dropped = True
-            text = "the server sends more than %d requests at a time, or two with one id; %s"
+            text = "the server sends more than %d requests at a time, or two with the same id; %s"
             _LOGGER.warning(text, _MAX_ANSWERING, "the others are dropped")
 
     async def _answer(self, id: Id, method: str, params: msgspec.Raw) -> None:
@@ -488,7 +488,7 @@ class ServerMessages:
             self._answering.pop(id, None)
 
     async def _answer_frame(self, id: Id, method: str, params: msgspec.Raw) -> bytes:
-        """Return the user's handler's answer to a server's request, or an error."""
+        """Return the user handler's answer to a server request, or an error."""
         try:
             found = msgspec.json.decode(params, type=dict[str, Any])
         except (ValueError, RecursionError) as exc:
@@ -499,7 +499,7 @@ class ServerMessages:
         except RpcError as error:
             return error_frame(id, error)
         except (TypeError, ValueError) as exc:
-            text = f"the answer of the handler is not JSON: {exc}"
+            text = f"the handler's answer is not JSON: {exc}"
             return error_frame(id, RpcError(-32603, text))
         except Exception as exc:
             # The server must not wait for an answer that never arrives.
@@ -529,12 +529,12 @@ class ServerMessages:
             self._handlers.on_notification(method, params)
 
     async def page_visited(self, id: str, seconds: float) -> None:
-        """Wait until the server says that a page was visited, but at most *seconds*."""
+        """Wait until the server says that a page has been visited, but at most *seconds*."""
         visited = self._visits.setdefault(id, asyncio.Event())
         try:
             async with asyncio.timeout(seconds):
                 await visited.wait()
         except TimeoutError:
-            pass  # A server need not say so; it is asked again.
+            pass  # Servers need not report it; the request is sent again anyway.
         finally:
             self._visits.pop(id, None)

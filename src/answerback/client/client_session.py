@@ -43,7 +43,7 @@ from .user_handlers import UserHandlers
 T = TypeVar("T", bound=msgspec.Struct)
 _LOGGER = logger("answerback.client")
 OTHER_TRANSPORT = frozenset({400, 404, 405, 406, 415})
-"""The HTTP statuses of a server that does not speak a transport."""
+"""HTTP statuses from servers that do not support the transport."""
 _PROBE_SECONDS = 5.0
 """Seconds to wait for `server/discover`; older servers may never answer it."""
 
@@ -57,12 +57,12 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Functions that make the transports, in the order in which to try them."""
     handlers: UserHandlers
     version: str | None
-    """The MCP version; None for the newest that the server speaks."""
+    """The MCP version; None for the newest one that the server speaks."""
     connect_timeout: float
     client_info: Mapping[str, Any]
-    """The name and version that the client tells the server."""
+    """The client's name and version, as sent to the server."""
     max_values: int
-    """How many JSON values a message from the server may have."""
+    """How many JSON values a message from the server may contain."""
 
 
 async def open_connection(
@@ -83,7 +83,7 @@ async def open_connection(
     except ConnectionLost as lost:
         if not lost.may_have_run or plan.version is not None:
             raise
-        # Some older servers end when the first message is not `initialize`.
+        # Some older servers exit if the first message is not `initialize`.
         await connection.close()
         connection = start()
         await connection.open()
@@ -100,7 +100,7 @@ async def _initialize_or_discover(connection: ClientConnection, plan: SessionPla
             raise
     facts = await _discover(connection, plan, must=True)
     if facts is None:
-        raise NoAnswer("the server speaks no version that is known", may_have_run=False)
+        raise NoAnswer("the server speaks no known version", may_have_run=False)
     return facts
 
 
@@ -114,7 +114,7 @@ async def _discover(
         try:
             result = await _ask(connection, "server/discover", {}, seconds)
         except RpcError as error:
-            # Some servers refuse the version at first, although they name it as supported.
+            # Some servers refuse the version at first, although they list it as supported.
             if V2026_07_28.name not in (_supported_versions(error) or ()):
                 raise
             result = await _ask(connection, "server/discover", {}, seconds)
@@ -137,14 +137,14 @@ async def _discover(
 
 
 def _supported_versions(error: RpcError) -> list[Any] | None:
-    """Return the versions that a refusal of the client's version names; None if it names none."""
+    """Return the versions listed in a refusal of the client's version; None if there are none."""
     found = error.data.get("supported") if isinstance(error.data, dict) else None
     is_refusal = error.code == UNSUPPORTED_VERSION
     return found if is_refusal and isinstance(found, list) else None
 
 
 async def _initialize(connection: ClientConnection, plan: SessionPlan) -> ServerFacts:
-    """Open a session of the stateful era; raises RpcError or NoAnswer."""
+    """Open a stateful session; raises RpcError or NoAnswer."""
     connection.era = StatefulEra()
     wanted = plan.version
     params: JsonObject = {
@@ -156,7 +156,7 @@ async def _initialize(connection: ClientConnection, plan: SessionPlan) -> Server
     found = result.get("protocolVersion")
     version = STATEFUL.get(str(found))
     if version is None:
-        text = f"the server speaks version {found!r}; known are {', '.join(STATEFUL)}"
+        text = f"the server speaks version {found!r}; known versions are {', '.join(STATEFUL)}"
         raise RpcError(UNSUPPORTED_VERSION, text)
     facts = ServerFacts.of(result, version)
     connection.era = StatefulEra(version)
@@ -176,7 +176,7 @@ async def _ask(
 
 
 class ClientSession:
-    """Sends the requests of a RemoteServer; it owns the connection and the server's lists."""
+    """Sends a RemoteServer's requests; it owns the connection and the server's lists."""
 
     def __init__(self, plan: SessionPlan, *, strict: bool) -> None:
         if plan.version is not None and plan.version not in VERSIONS:
@@ -215,7 +215,7 @@ class ClientSession:
         async def once(limit: Deadline) -> Reply[Any]:
             return await self._call_once(name, given, options, limit)
 
-        # The list of tools was asked for within the time of the first attempt.
+        # Fetching the list of tools counts towards the first attempt's time.
         return await reply_under_policy(options, once, may_repeat=is_safe, first=deadline)
 
     async def _call_once(
@@ -236,7 +236,7 @@ class ClientSession:
         return known.reply(result, strict=self._strict)
 
     async def _call_result(self, asked: ClientRequest) -> JsonObject:
-        """Return a call's result, or the task of a tool that only runs as one.
+        """Return a call's result, or the task if the tool only runs as a task.
 
         Servers refuse such a call without a task, some of them with a failed result.
         """
@@ -289,7 +289,7 @@ class ClientSession:
             return failed_call(error, known)
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
-        """Return a whole list; raises ToolError."""
+        """Return a complete list; raises ToolError."""
 
         async def once(deadline: Deadline) -> list[Any]:
             if kind is RemoteTool:
@@ -313,7 +313,7 @@ class ClientSession:
         return await under_policy(options, once)
 
     async def ping(self, options: ClientOptions) -> None:
-        """Ask for any answer; raises ToolError. The stateless era has no `ping`."""
+        """Check that the server answers; raises ToolError. The stateless era has no `ping`."""
         is_stateless = self.info.version.stateless
         await self.result("server/discover" if is_stateless else "ping", {}, options)
 
@@ -394,7 +394,7 @@ class ClientSession:
         return await asyncio.shield(self._attempt)
 
     async def open(self) -> ClientConnection:
-        """Return the connection, opened if there is none; raises ConnectError."""
+        """Return the connection, opening one if there is none; raises ConnectError."""
         async with self._opening:
             connection = self.connection
             if self.is_closed:
@@ -413,7 +413,7 @@ class ClientSession:
             except BaseException:
                 await self._drop()
                 if self.is_closed:
-                    # Closing cancels a shared attempt, but not the callers that wait for it.
+                    # Closing cancels a shared attempt, but not the callers that are waiting for it.
                     raise _was_closed(self.label) from None
                 raise
 
@@ -530,7 +530,7 @@ async def _may_send_again(
 
 
 def _is_large(result: JsonObject, deadline: Deadline) -> bool:
-    """Return whether reading a result may take so long that a thread does it."""
+    """Return whether a result is so large that it should be read in a thread."""
     blocks = result.get("content")
     return deadline.received > LARGE or (isinstance(blocks, list) and len(blocks) > MANY_BLOCKS)
 

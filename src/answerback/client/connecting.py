@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .login.login_settings import Login
 
     class ServerDict(TypedDict, total=False):
-        """One server of a host's file, which a type checker tells from several."""
+        """One server in a host's file; lets a type checker distinguish it from several."""
 
         command: str | Sequence[str]
         args: Sequence[str]
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
         transport: str
 
     HostFile = Literal["mcp.json", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"]
-    """Texts that a type checker knows as a host's file; others are one server, or a `Path`."""
+    """Strings that a type checker recognises as a host's file; it assumes that any other is one
+    server, so pass a `Path` instead."""
 
 S = TypeVar("S", bound=RemoteServer | ManyServers)
 
@@ -58,68 +59,68 @@ _HANDLERS = frozenset(UserHandlers.__struct_fields__)
 
 
 class ConnectOptions(TypedDict, total=False):
-    """The options of `connect`."""
+    """Options for `connect`."""
 
     version: str
-    """The MCP version, such as "2025-11-25"; by default the newest that the server speaks."""
+    """The MCP version, such as "2025-11-25"; by default the newest one that the server speaks."""
     timeout: float | None
-    """Seconds that a request may take; 60 by default."""
+    """How many seconds a request may take; 60 by default."""
     retry: Retry | None
-    """How often a request is resent, if that is safe."""
+    """How many times a request is resent, if that is safe."""
     breaker: Breaker | None
     """Stops requests to a failing server."""
     limit: Limit | tuple[Limit, ...] | list[Limit] | None
     """How many requests may be sent; further ones are refused."""
     max_values: int
-    """How many JSON values a message from the server may have; 1,000,000 by default."""
+    """How many JSON values a message from the server may contain; 1,000,000 by default."""
     connect_timeout: float
-    """Seconds until the connection must be open; 30 by default."""
+    """How many seconds opening the connection may take; 30 by default."""
     client_info: Mapping[str, Any]
-    """What the server gets as the client's `name`, `version` and, if you like, `title`."""
+    """The client's `name`, `version` and optional `title`, as sent to the server."""
     wait: float | None
-    """Seconds without an answer after which several servers go on without the others; 5 by
-    default, and None waits for all."""
+    """With several servers, how many seconds to wait before going on without those that have not
+    answered; 5 by default, and None waits for all."""
     transport: Literal["http", "sse", "rest"]
     """How to talk to a URL; by default Streamable HTTP, then the old HTTP+SSE."""
     headers: Mapping[str, str]
-    """HTTP headers of every request."""
+    """HTTP headers to send with every request."""
     auth: ClientAuth | Login | str
-    """A token, a `Login`, or an object that gives the requests their credentials."""
+    """A token, a `Login`, or an object that supplies credentials for requests."""
     env: Mapping[str, str]
-    """Environment variables for the child process, besides the few that every child gets."""
+    """Environment variables for the child process, in addition to the few that every child gets."""
     inherit: bool
-    """True gives the child process, or each of several, this process's whole environment."""
+    """True passes this process's whole environment to the child process, or to each of several."""
     cwd: str
     """The folder in which the child process starts."""
     stderr: StderrOption
     """Where the child process's stderr goes: a file, a stream such as `sys.stderr`, or a function
-    that gets each line. By default only its end is kept, for errors."""
+    that is called with each line. By default, only its end is kept, for errors."""
     output_schema: Literal["finding", "error"]
     """Whether data that breaks the tool's output schema is a finding (the default) or an error."""
     tap: str | os.PathLike[str] | Callable[[str, bytes], object]
-    """A new file for all messages, or a function that gets the direction and each message."""
+    """A new file for all messages, or a function called with each message's direction and bytes."""
     elicit: Callable[[ElicitationRequest], Any]
-    """Answers a question to the user: with a dict, True, None to decline, or "cancel"."""
+    """Answers a question for the user with a dict, True, None to decline, or "cancel"."""
     elicit_url: bool
-    """False if `elicit` cannot send its user to a page."""
+    """False if `elicit` cannot send the user to a web page."""
     sample: Callable[[dict[str, Any]], Any]
-    """Answers a request for a model's text, with a string or with MCP's result."""
+    """Answers a request for text from a model, with a string or an MCP result."""
     roots: Roots
     """The folders in which the server may work, or a function that returns them."""
     on_log: Callable[[Log], object]
-    """Gets the server's log messages."""
+    """Called with the server's log messages."""
     log_level: Level
-    """The lowest level of log messages that the server should send; "info" with `on_log`."""
+    """The lowest log level that the server should send; by default "info" if `on_log` is given."""
     on_change: Callable[[Change], object]
-    """Gets the changes to lists and to subscribed resources."""
+    """Called with changes to lists and to subscribed resources."""
     on_notification: Callable[[str, dict[str, Any]], object]
-    """Gets the method and the parameters of every notification."""
+    """Called with the method and the parameters of every notification."""
 
 
 class ConnectContext(Generic[S]):
-    """The result of `connect`: `async with` or `with` opens the connection, and closes it.
+    """The result of `connect`: `async with` or `with` opens and closes the connection.
 
-    A notebook, whose cells cannot share a block, opens it with `open` or `await …aopen()`.
+    In a notebook, where cells cannot share a block, use `open` or `await …aopen()` instead.
     """
 
     def __init__(self, make: Callable[[], S]) -> None:
@@ -128,9 +129,9 @@ class ConnectContext(Generic[S]):
         self._blocking: BlockingServer | None = None
 
     async def aopen(self) -> S:
-        """Open the connection until `aclose`, or the server's `close`; raises ConnectError.
+        """Open the connection; `aclose` or the server's `close` closes it. Raises ConnectError.
 
-        An earlier connection, as of a notebook's cell that runs again, is closed.
+        An earlier connection, such as one from a notebook cell that is run again, is closed.
         """
         await self.aclose()
         self._server = await opened(self._make)
@@ -143,7 +144,7 @@ class ConnectContext(Generic[S]):
             await server.close()
 
     def open(self) -> BlockingServer:
-        """Do the same without async, until `close`; the server's methods then block."""
+        """Open the connection without async; `close` closes it. The server's methods block."""
         from .blocking import BlockingServer
 
         self.close()
@@ -178,7 +179,7 @@ def connect(
     target: ServerDict, **options: Unpack[ConnectOptions]
 ) -> ConnectContext[RemoteServer]: ...
 @overload
-def connect(  # type: ignore[overload-overlap]  # some texts are the names of hosts' files
+def connect(  # type: ignore[overload-overlap]  # some strings are names of hosts' files
     target: Mapping[str, Any] | os.PathLike[str] | HostFile, **options: Unpack[ConnectOptions]
 ) -> ConnectContext[ManyServers]: ...
 @overload
@@ -189,13 +190,12 @@ def connect(target: Target, **options: object) -> ConnectContext[Any]:
     """Connect to a server: `async with connect("python server.py") as server:`, or `with`.
 
     *target* is a command (a string or a list), a URL, an App in this process, or a host's dict or
-    file with `mcpServers`, which connects to all of its servers. `ConnectOptions` lists the
-    options.
+    file with `mcpServers`, to connect to all of its servers. `ConnectOptions` lists the options.
     """
     unknown = options.keys() - ConnectOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"connect() has no option {', '.join(sorted(unknown))}")
-    # These raise for an option of the wrong type before it is used.
+    # These raise for options of the wrong type before they are used.
     ClientOptions.of(options)
     match options.get("client_info", CLIENT_INFO):
         case {"name": str(), "version": str()}:
@@ -210,14 +210,14 @@ def connect(target: Target, **options: object) -> ConnectContext[Any]:
     if "transport" in options or "env" in options or "cwd" in options:
         raise BadTarget("transport, env and cwd belong to one server, not to several")
     if isinstance(options.get("auth"), str):
-        raise BadTarget("a token belongs to one server; write it into the headers of its entry")
+        raise BadTarget("a token belongs to one server; put it in the headers of its entry")
     if options.get("breaker") is not None:
         raise BadTarget(ONE_BREAKER)
     return ConnectContext(lambda: _servers(found, _with_tap(options)))
 
 
 def with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry:
-    """Return the entry with the options of `connect` that belong to one server."""
+    """Return the entry with the options of `connect` that apply to one server."""
     return msgspec.structs.replace(
         entry,
         env={**entry.env, **options.get("env", {})},
@@ -238,7 +238,7 @@ def _servers(entries: Entries, options: Mapping[str, Any]) -> ManyServers:
 
 
 def _unusable(name: str, reason: BadTarget, options: Mapping[str, Any]) -> RemoteServer:
-    """Return the server of an entry that cannot be understood; every request to it fails."""
+    """Return the server for an entry that cannot be understood; every request to it fails."""
 
     def refuse() -> NoReturn:
         raise reason

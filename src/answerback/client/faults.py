@@ -1,4 +1,4 @@
-"""The failures of a connection, and the replies and errors that users get for them."""
+"""Connection failures, and the replies and errors that users get for them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ INVALID_RESPONSE = "INVALID_RESPONSE_FORMAT"
 class ConnectError(AnswerbackError):
     """No connection to the server could be opened.
 
-    *message* is the reason. *stderr* is the end of an ended child process's stderr. It may hold
-    secrets, so it is for this program's user, not for a model.
+    *message* is the reason. *stderr* is the end of the stderr of a child process that has exited;
+    it may contain secrets, so it is for this program's user, not for a model.
     """
 
     code = UNAVAILABLE
@@ -46,7 +46,7 @@ class ConnectError(AnswerbackError):
 
 
 class LoginError(AnswerbackError):
-    """The client could not log in to a server, or the server refuses the new token."""
+    """The client could not log in to a server, or the server refused the new token."""
 
     code = "UNAUTHENTICATED"
 
@@ -76,7 +76,7 @@ class NoAnswer(Exception):
 
     @property
     def stderr(self) -> str:
-        """The end of an ended child process's stderr."""
+        """The end of the stderr of a child process that has exited."""
         return str(self.details.get("stderr", ""))
 
 
@@ -89,7 +89,7 @@ class SessionLost(ConnectionLost):
 
 
 class HttpRefused(NoAnswer):
-    """The server answered with an HTTP status and without an MCP message."""
+    """The server answered with an HTTP status but no MCP message."""
 
     def __init__(
         self, status: int, text: str = "", retry_after: str | None = None, advice: str = ""
@@ -111,7 +111,7 @@ class HttpRefused(NoAnswer):
         super().__init__(
             message,
             code=_CODES.get(status, UNAVAILABLE),
-            # A gateway sends a 5xx after the server may have begun.
+            # A gateway may send a 5xx after the server has begun.
             may_have_run=status >= 500,
             details=details,
             retryable=None if status in _TRANSIENT else False,
@@ -144,7 +144,7 @@ def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
 
 
 def check_numbers(arguments: JsonObject) -> None:
-    """Raise NoAnswer for arguments with NaN or an infinity."""
+    """Raise NoAnswer for arguments that contain NaN or infinity."""
     for name, value in arguments.items():
         if (fault := find_fault(value)) is not None:
             text = f"{fault.below(name)}, which JSON cannot express"
@@ -152,7 +152,7 @@ def check_numbers(arguments: JsonObject) -> None:
 
 
 def raised_error(error: NoAnswer | RpcError) -> ToolError:
-    """Return the exception for a list, a prompt or a completion that got no result."""
+    """Return the exception for a list, prompt or completion request that got no result."""
     failed = failed_reply(error).error
     assert failed is not None
     raised = _CLASSES.get(failed.kind or failed.code, ToolError)

@@ -1,4 +1,4 @@
-"""The messages between a client and a server, their headers, and the interface of a transport."""
+"""Messages between a client and a server, their headers, and the transport interface."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__vers
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts that a server gave about itself when the connection was opened."""
+    """The facts that a server reported when the connection was opened."""
 
     version: Version
     """The MCP version that both sides speak."""
     capabilities: dict[str, Any] = {}
-    """What the server says that it can do."""
+    """The capabilities that the server declared."""
     info: dict[str, Any] = {}
     """The server's `name` and `version`."""
     instructions: str = ""
@@ -69,7 +69,7 @@ def _with_meta(params: Mapping[str, Any], more: JsonObject) -> JsonObject:
 
 
 class StatefulEra:
-    """2024-11-05 to 2025-11-25: `initialize` agreed on the version."""
+    """2024-11-05 to 2025-11-25: the version is agreed on in `initialize`."""
 
     stateless = False
 
@@ -108,7 +108,7 @@ class StatelessEra:
             return {**params, "_meta": self._encoded}
         more = self._meta if token is None else {**self._meta, "progressToken": token}
         if is_of_task:
-            # Earlier versions ask for a task by a parameter, this one by a capability.
+            # Earlier versions ask for a task with a parameter, this one with a capability.
             params = {name: value for name, value in params.items() if name != "task"}
             capabilities: JsonObject = self._meta[PREFIX + "clientCapabilities"]
             extensions = {**(capabilities.get("extensions") or {}), TASKS: {}}
@@ -144,7 +144,7 @@ class BadAnnotation(ValueError):
 
 
 def header_paths(schema: Json) -> HeaderPaths:
-    """Return the headers for calls of a tool with this input schema; raises BadAnnotation."""
+    """Return the headers for calls to a tool with this input schema; raises BadAnnotation."""
     found: HeaderPaths = {}
     seen: set[str] = set()
     for path, part in _schemas(schema):
@@ -152,9 +152,9 @@ def header_paths(schema: Json) -> HeaderPaths:
             continue
         name = part[MARK]
         if not path:
-            raise BadAnnotation(f"{MARK} stands where no property of the arguments is")
+            raise BadAnnotation(f"{MARK} is not on a property of the arguments")
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-            raise BadAnnotation(f"{MARK} {name!r} is not the name of a header")
+            raise BadAnnotation(f"{MARK} {name!r} is not a valid header name")
         if not isinstance(part.get("type"), str) or part["type"] not in _TYPES:
             raise BadAnnotation(f"{MARK} {name!r} is on a property of type {part.get('type')!r}")
         if name.lower() in seen:
@@ -201,7 +201,7 @@ def _schemas(root: Json) -> Iterator[tuple[tuple[str, ...] | None, JsonObject]]:
 _BEGINNING = 200
 """How many bytes of an unreadable frame are kept for the log."""
 _NO_CODE = -32603
-"""The code of an error without a number."""
+"""The code for an error that has no number."""
 
 
 class ErrorBody(msgspec.Struct):
@@ -241,7 +241,7 @@ class Outgoing(msgspec.Struct):
     method: str = ""
     headers: Mapping[str, str] = {}
     answer: asyncio.Future[msgspec.Raw] | None = None
-    """A request's result, which may arrive over another stream than the request's own."""
+    """A request's result, which may arrive over a stream other than the request's own."""
 
 
 class Receiver(Protocol):
@@ -251,17 +251,17 @@ class Receiver(Protocol):
         """Take a frame at once."""
 
     async def receive_large(self, frame: bytes) -> Id | None:
-        """Take a frame of more than `LARGE` bytes, which is decoded on a thread.
+        """Take a frame of more than `LARGE` bytes, and decode it in a thread.
 
-        The transport reads on after this, so that frames do not gather.
+        The transport only continues reading after this, so that frames do not pile up.
         """
 
     def receive_cut(self, edges: bytes) -> None:
-        """Take the beginning and the end of a frame that is too large to be kept."""
+        """Take the beginning and the end of a frame that is too large to keep."""
 
 
 Lost: TypeAlias = Callable[[Exception], None]
-"""Takes the reason why the connection broke."""
+"""Called with the reason why the connection broke."""
 
 
 class Transport(ABC):
@@ -276,7 +276,7 @@ class Transport(ABC):
 
     @property
     def receives_changes(self) -> bool:
-        """True if notifications that belong to no request arrive, in the stateful era."""
+        """True if notifications can arrive outside of requests, in the stateful era."""
         return True
 
     def send_now(self, outgoing: Outgoing) -> bool:
@@ -294,11 +294,11 @@ class Transport(ABC):
         Over HTTP this returns when the request's response has been received.
         """
 
-    async def listen(self) -> None:  # noqa: B027 -- one stream needs no second
-        """Begin to receive messages on a second stream, in the stateful era."""
+    async def listen(self) -> None:  # noqa: B027 -- most transports have one stream
+        """Start receiving messages on a second stream, in the stateful era."""
 
     async def identity(self) -> str:
-        """Return the requests' credentials; replies to other credentials are not shared."""
+        """Return the credentials of requests; lists cached for other credentials are not used."""
         return ""
 
     @abstractmethod
@@ -315,7 +315,7 @@ def messages_in(frame: bytes, max_values: int) -> list[Incoming | Unreadable]:
     if has_more_marks(frame, max_values):
         excess = f"it has more than {max_values} JSON values; connect(…, max_values=…) allows more"
     elif len(frame) > MAX_WIDE_BYTES and not (frame.isascii() and b"\\u" not in frame):
-        excess = f"it has more than {MAX_WIDE_BYTES} bytes, and characters beyond ASCII"
+        excess = f"it has more than {MAX_WIDE_BYTES} bytes, and non-ASCII characters"
     if excess:
         try:
             found = msgspec.json.decode(frame, type=_Addressee)
@@ -332,7 +332,7 @@ def messages_in(frame: bytes, max_values: int) -> list[Incoming | Unreadable]:
 
 
 def cut_message(edges: bytes, reason: str) -> Unreadable:
-    """Return a frame that was too large to be kept, of which only the *edges* are known."""
+    """Describe a frame that was too large to keep, from its *edges*."""
     return Unreadable(edges[:_BEGINNING], _id_in(edges), reason, TOO_LARGE)
 
 
@@ -346,7 +346,7 @@ def _message_in(frame: bytes) -> Incoming | Unreadable:
 
 
 class _Addressee(msgspec.Struct):
-    """The members that say whom a message is for; the others are skipped."""
+    """The members that say who a message is for; the others are skipped."""
 
     id: Id | None = None
     method: str | None = None
@@ -357,12 +357,12 @@ def decode_frame(frame: bytes) -> Incoming | None:
     try:
         return incoming_decoder.decode(frame)
     except (ValueError, RecursionError):
-        # Some servers' frames break JSON or JSON-RPC.
+        # Some servers send invalid JSON or JSON-RPC.
         return _decode_nearly_json(frame) or _decode_odd_error(frame)
 
 
 class _OddResponse(msgspec.Struct):
-    """A response whose error is not an object, or has members of other types than in JSON-RPC."""
+    """A response whose error is not an object, or has members of types that JSON-RPC forbids."""
 
     id: Id
     error: Json
@@ -370,7 +370,7 @@ class _OddResponse(msgspec.Struct):
 
 
 def _decode_odd_error(frame: bytes) -> Incoming | None:
-    """Return the response in a frame with such an error, to keep the server's message."""
+    """Return the response in a frame with a malformed error, to keep the server's message."""
     try:
         found = msgspec.json.decode(frame, type=_OddResponse)
         error = found.error
@@ -397,7 +397,7 @@ _NEARLY_JSON = (b"\\ud", b"\\uD", b"NaN", b"Infinity")
 
 
 def _decode_nearly_json(frame: bytes) -> Incoming | None:
-    """Return the message in a frame with NaN or half a character, as some servers send."""
+    """Return the message in a frame with NaN or half a character, which some servers send."""
     if len(frame) > MAX_REPAIRED_BYTES or not any(each in frame for each in _NEARLY_JSON):
         return None
     try:
@@ -406,7 +406,7 @@ def _decode_nearly_json(frame: bytes) -> Incoming | None:
         return None
 
 
-# A response's id, where servers write it: at the beginning or at the end.
+# Servers write a response's id at the beginning or at the end.
 _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\b')
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
@@ -417,7 +417,7 @@ def _id_in(frame: bytes) -> int | None:
 
 
 def malformed_response(frame: bytes) -> tuple[Id, str] | None:
-    """Return an undecodable response's id, and the reason; None if it has no id."""
+    """Return an undecodable response's id and what is wrong with it; None if it has no id."""
     id = _id_in(frame)
     if id is None:
         return None

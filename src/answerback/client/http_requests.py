@@ -1,6 +1,6 @@
 """The client's HTTP requests: headers, credentials, redirects, and connection errors.
 
-No credentials that were sent appear in what the client shows of a refusal.
+What the client shows of a refusal never contains the credentials that it sent.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from .faults import TOO_LARGE, ConnectionLost, HttpRefused, LoginError, NoAnswer
 from .frames import Receiver, decode_frame
 
 _MAX_LOGIN_VALUES = 32
-"""How many login values are kept; a login changes its token now and then."""
+"""How many login values are kept; a login's token changes from time to time."""
 _IS_ERROR = re.compile(rb'"isError"\s*:\s*true')
 
 
 class SentCredentials:
-    """Keeps the credentials in the URL and the headers of all requests, and those of logins."""
+    """Keeps the credentials from the URL, from the headers of all requests, and from logins."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         self._fixed = [*secrets_in_url(url), *secrets_in_headers(headers)]
@@ -41,7 +41,7 @@ class SentCredentials:
         return bool(self._forms)
 
     def keep(self, headers: Mapping[str, str]) -> None:
-        """Keep the headers of a login, whose names are in lower case."""
+        """Keep a login's headers, whose names are in lower case."""
         if headers != self._last:
             self._last = headers
             self._logins = [*self._logins, *secrets_in_headers(headers)][-_MAX_LOGIN_VALUES:]
@@ -64,7 +64,7 @@ class SentCredentials:
 
 
 class MaskedFrames:
-    """A receiver that gets the frames without the credentials."""
+    """A receiver that masks the credentials in frames before passing them on."""
 
     def __init__(self, receiver: Receiver, sent: SentCredentials) -> None:
         self._receiver = receiver
@@ -97,9 +97,9 @@ def _is_success(frame: bytes) -> bool:
 
 
 def _forms(secrets: list[str]) -> list[bytes]:
-    """Return the values in all their written forms, the longest first."""
+    """Return the values in all their written forms, longest first."""
     forms = {form for each in secrets for form in written_forms(each)}
-    # A value may be part of another one.
+    # One value may be part of another.
     return sorted((each.encode(errors="replace") for each in forms), key=len, reverse=True)
 
 
@@ -107,11 +107,11 @@ _MAX_REFUSAL = 64 * 1024
 """How many bytes of an error response are read."""
 _MAX_QUOTED = 80
 _LOGINS = 3
-"""How often a request is resent after the server asked for credentials."""
+"""How many times a request is resent after the server asks for credentials."""
 
 
 class AuthChallenge(msgspec.Struct, frozen=True):
-    """A response with the status 401 or 403: the server wants other credentials."""
+    """A response with status 401 or 403: the server wants other credentials."""
 
     url: str
     status: int
@@ -122,13 +122,13 @@ class AuthChallenge(msgspec.Struct, frozen=True):
 
 
 class ClientAuth(Protocol):
-    """Gives requests their credentials, for `connect(..., auth=...)`."""
+    """Supplies credentials for requests, for `connect(..., auth=...)`."""
 
     async def headers(self) -> Mapping[str, str]:
         """Return the next request's headers."""
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
-        """Return the headers with which to resend the refused request; raises if there are none."""
+        """Return headers for resending the refused request; raises if there are none."""
 
 
 class HttpRequests:
@@ -144,7 +144,7 @@ class HttpRequests:
         try:
             login = parse_url(url).login
         except HttpFailure:
-            login = ""  # The first request raises it.
+            login = ""  # The first request will raise this.
         known = {"authorization": login} if login else {}
         self.sent = SentCredentials(url, self._headers | known)
 
@@ -156,9 +156,9 @@ class HttpRequests:
     async def stream(
         self, method: str, headers: Mapping[str, str], body: bytes | None = None, url: str = ""
     ) -> AsyncIterator[HttpResponse]:
-        """Yield the response, whose body is still to be read.
+        """Yield the response, whose body has not been read yet.
 
-        Raises NoAnswer, also in the block that reads the body.
+        Raises NoAnswer, including in the block that reads the body.
         """
         response: HttpResponse | None = None
         try:
@@ -224,24 +224,24 @@ class HttpRequests:
         return self.sent.masked(await response.read_up_to(_MAX_REFUSAL))
 
     def refusal(self, response: HttpResponse, body: bytes = b"") -> HttpRefused:
-        """Return the error for a response without an answer, without what the client sent."""
+        """Return the error for a response that has no answer, leaving out what the client sent."""
         shown = _redirect(response).encode() or body
         text = self.sent.masked(shown)[:1000].decode(errors="replace")
         where, advice = parse_url(response.url), ""
         has_mcp = response.status_code not in (200, 404, 405)
         if not has_mcp and not where.target.partition("?")[0].endswith("/mcp"):
             mcp = f"{where.scheme}://{where.netloc}/mcp"
-            advice = f"try {mcp}, or the transport rest if the server has no MCP"
+            advice = f"try {mcp}, or the rest transport if the server does not speak MCP"
         after = response.headers.get("retry-after")
         return HttpRefused(response.status_code, text, after, advice)
 
     def receiver(self, receiver: Receiver) -> Receiver:
-        """Return a receiver of the server's frames without the client's credentials."""
+        """Return a receiver that masks the client's credentials in the server's frames."""
         has_credentials = self.sent or self._auth is not None
         return MaskedFrames(receiver, self.sent) if has_credentials else receiver
 
     async def _login(self, asked: Awaitable[Mapping[str, str]]) -> Mapping[str, str]:
-        """Return the headers from the user's `auth`; an exception in there ends one request."""
+        """Return the headers from the user's `auth`; an exception there fails one request."""
         try:
             return await asked
         except LoginError as exc:
@@ -280,8 +280,8 @@ def _redirect(response: HttpResponse) -> str:
     try:
         there = parse_url(urljoin(response.url, response.headers["location"]))
     except (HttpFailure, ValueError):
-        return "a redirect to something that is no URL of HTTP"
-    reason = "the statuses 307 and 308 alone repeat a request elsewhere"
+        return "a redirect to something that is not an HTTP URL"
+    reason = "only statuses 307 and 308 allow a request to be repeated elsewhere"
     if there.origin != parse_url(response.url).origin:
         reason = "credentials would be sent to another host"
     # A URL's user and query may be secret.

@@ -1,4 +1,4 @@
-"""MCP within this process, to an App: the test client of its tools."""
+"""MCP to an App in this process: the test client for its tools."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .frames import Lost, Outgoing, Receiver, Transport
 
 
 class MemoryPeer(McpPeer):
-    """The peer of an in-memory request; frames go straight to the client."""
+    """The peer for an in-memory request; frames go straight to the client."""
 
     transport: InMemory
 
@@ -104,7 +104,7 @@ class InMemory(Transport):
         await self._stack.aclose()
 
     def deliver(self, frame: bytes) -> None:
-        """Give the client a frame; any thread may call this."""
+        """Pass a frame to the client; any thread may call this."""
         try:
             is_here = asyncio.get_running_loop() is self._loop
         except RuntimeError:
@@ -115,7 +115,7 @@ class InMemory(Transport):
             self._loop.call_soon_threadsafe(self._receive, frame)
 
     async def ask_client(self, method: str, params: Json) -> msgspec.Raw:
-        """Send a server's request to the client; raises Declined."""
+        """Send a server request to the client; raises Declined."""
         answer: asyncio.Future[msgspec.Raw] = self._loop.create_future()
         id = f"ask-{len(self._questions) + 1}-{method}"
         self._questions[id] = answer
@@ -136,7 +136,7 @@ class InMemory(Transport):
             subscription = Subscription(self._app, request.id, request.params, self.deliver)
             peer.on_cancel(subscription.end)
             self._stack.callback(subscription.end)
-            # A subscription has no work.
+            # A subscription has nothing to run.
             task = self._loop.create_task(asyncio.sleep(0))
         else:
             task = self._loop.create_task(self._respond(request, peer))

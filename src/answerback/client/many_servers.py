@@ -1,4 +1,4 @@
-"""ManyServers: several servers at once; each fails independently and prefixes its names."""
+"""ManyServers: several servers at once; each can fail on its own, and prefixes its names."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class ManySessions:
     ) -> None:
         self.servers = dict(servers)
         self.failures = failures
-        """Why a server could not be used the last time, by its name."""
+        """The latest failure of each server that could not be used, by server name."""
         self.wait = wait
         self._asking: set[asyncio.Task[Any]] = set()
 
     async def open(self) -> None:
         """Open the connections; raises ConnectError if none can be opened.
 
-        A slow server goes on connecting in the background.
+        A slow server keeps connecting in the background.
         """
         await self._each(lambda server: server._session.open_shared())
         if self.servers and len(self.failures) == len(self.servers):
@@ -67,7 +67,7 @@ class ManySessions:
         ]
 
     async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
-        """Call a tool by its name with the server's prefix."""
+        """Call a tool by its prefixed name."""
         try:
             server, tool = self._named(name)
         except NotFound as exc:
@@ -82,7 +82,7 @@ class ManySessions:
         return await server.start_task(tool, given)
 
     async def ping(self, options: ClientOptions) -> None:
-        """Ask all servers; raises ToolError if none answers, and `failures` names those."""
+        """Ping all servers; `failures` names silent ones. Raises ToolError if none answers."""
         if not await self._each(lambda server: server.ping()):
             raise ToolError("; ".join(self.failures.values()), UNAVAILABLE)
 
@@ -99,7 +99,7 @@ class ManySessions:
     async def result(
         self, method: str, params: Mapping[str, Any], options: ClientOptions
     ) -> JsonObject:
-        """Return the result for a prompt, by its name with the server's prefix, or a template."""
+        """Return the result for a prompt, named with its server's prefix, or for a template."""
         ref = params.get("ref", params)
         if "name" in ref:
             server, prompt = self._named(ref["name"])
@@ -132,10 +132,10 @@ class ManySessions:
         raise NotFound(f"no server has {uri!r}")
 
     async def _each(self, ask: Callable[[RemoteServer], Awaitable[T]]) -> dict[str, T]:
-        """Collect the servers' answers, in order; `failures` names the servers without one.
+        """Collect the servers' answers, in order; `failures` names the servers that gave none.
 
-        Waits as long as servers answer one after the other. When one has answered, and for
-        `wait` seconds no other does, the rest is left out.
+        Waits as long as answers keep arriving. Once one server has answered and `wait` seconds pass
+        without another answer, the rest are left out.
         """
         asked = {
             spawn(_answer(ask, server), self._asking): name
@@ -163,9 +163,9 @@ class ManySessions:
             for each in late:
                 each.cancel()
         for each in late:
-            text = f"did not answer within {self.wait:g} seconds; calls go on waiting for it"
+            text = f"did not answer within {self.wait:g} seconds; calls still wait for it"
             self.failures[asked[each]] = f"{asked[each]} {text}"
-            _LOGGER.warning("lists go on without a server: %s %s", asked[each], text)
+            _LOGGER.warning("lists leave out a server: %s %s", asked[each], text)
         return {name: found[name] for name in self.servers if name in found}
 
     async def wait_for(self, name: str) -> str:
@@ -177,7 +177,7 @@ class ManySessions:
         return late
 
     def _is_late(self, name: str) -> bool:
-        """Return whether a server is connecting, and has been waited for already."""
+        """Return whether a server is still connecting and has already been waited for."""
         return name in self.failures and self.servers[name]._session.is_opening
 
     def _named(self, name: str) -> tuple[RemoteServer, str]:
@@ -195,7 +195,7 @@ class ManySessions:
 
 
 class ManyServers(ServerMethods):
-    """The servers by name. The tool `add` of the server `math` is called `math_add`."""
+    """Several servers, by name. The `add` tool of the `math` server is called `math_add`."""
 
     _session: ManySessions
 
@@ -210,19 +210,19 @@ class ManyServers(ServerMethods):
         self.servers: dict[str, RemoteServer] = sessions.servers
         """The servers, by name."""
         self.failures: dict[str, str] = sessions.failures
-        """Why a server could not be used the last time, by its name."""
+        """The latest failure of each server that could not be used, by server name."""
 
     @property
     def info(self) -> dict[str, ServerFacts]:
-        """The facts about each server, by its name."""
+        """The facts about each server, by server name."""
         return {name: server.info for name, server in self.servers.items()}
 
     async def wait_for(self, name: str) -> str:
-        """Wait while the server of the tool *name* is connecting; return its name, else ""."""
+        """Wait while a tool's server is connecting; return that server's name, or "" if none is."""
         return await self._session.wait_for(name)
 
     def options(self, **options: Unpack[CallOptions]) -> Self:
-        """Return the same servers with other options."""
+        """Return the same servers with different options."""
         if options.get("breaker") is not None:
             raise BadTarget(ONE_BREAKER)
         servers = {name: server.options(**options) for name, server in self.servers.items()}

@@ -1,4 +1,4 @@
-"""RemoteServer: a connected server's tools, resources and prompts, and the tasks that it runs."""
+"""RemoteServer: a connected server's tools, resources and prompts, and its tasks."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ T = TypeVar("T")
 
 
 class ServerMethods:
-    """The methods of one server and of several.
+    """The methods that one server and several servers share.
 
-    `call` and `read` return a reply in every case. The lists, `prompt` and `complete` raise
+    `call` and `read` always return a reply. The lists, `prompt` and `complete` raise
     ToolError if they fail.
     """
 
@@ -60,7 +60,7 @@ class ServerMethods:
         return await self._session.entries(RemoteResource, self._options)
 
     async def templates(self) -> list[RemoteTemplate]:
-        """Return the templates of the server's resources; raises ToolError."""
+        """Return the server's resource templates; raises ToolError."""
         return await self._session.entries(RemoteTemplate, self._options)
 
     async def prompts(self) -> list[RemotePrompt]:
@@ -98,7 +98,7 @@ class ServerMethods:
     ) -> Reply[Any]:
         """Call a tool: `call("add", x=1)`, or `call("add", {"x": 1})` for any argument name.
 
-        *arguments* may have any names, also `into`. *into* is the data's type, as in `read`.
+        *arguments* may have any names, including `into`. *into* is the data's type, as in `read`.
 
         A failed connection and a time-out do not raise: the reply is a failure whose code is
         UNAVAILABLE or TIMED_OUT, and its `error.details` has `may_have_run`.
@@ -109,7 +109,7 @@ class ServerMethods:
         try:
             typed = typed_reader(into)
         except TypeError as exc:
-            hint = 'an argument of the tool goes into the mapping: call(name, {"into": …})'
+            hint = 'pass an argument of the tool in the mapping: call(name, {"into": …})'
             raise TypeError(f"{exc}; {hint}") from None
         return await typed.read_async(await self._session.call(name, given, self._options))
 
@@ -120,7 +120,7 @@ class ServerMethods:
         return await self._session.start_task(name, {**(arguments or {}), **named}, self._options)
 
     async def read(self, uri: str) -> Reply[Any]:
-        """Read a resource; its contents are embedded blocks of the reply."""
+        """Read a resource; its contents are embedded blocks in the reply."""
         return await self._session.read(uri, self._options)
 
     async def prompt(
@@ -128,7 +128,7 @@ class ServerMethods:
     ) -> FilledPrompt:
         """Return a prompt's messages; raises ToolError.
 
-        MCP sends the arguments as text: other values than strings as JSON, and None not at all.
+        MCP sends arguments as text: anything but a string is sent as JSON, and None is left out.
         """
         params: JsonObject = {"name": name}
         given = {**(arguments or {}), **named}
@@ -159,7 +159,7 @@ class ServerMethods:
         await self._session.subscribe(uri, self._options, wanted=True)
 
     async def unsubscribe(self, uri: str) -> None:
-        """Report a resource's changes no longer; raises ToolError."""
+        """Stop reporting a resource's changes; raises ToolError."""
         await self._session.subscribe(uri, self._options, wanted=False)
 
     async def ping(self) -> None:
@@ -182,10 +182,10 @@ class ServerMethods:
 
 
 class RemoteServer(ServerMethods):
-    """A connected server, as `connect` gives it.
+    """A server that `connect` has opened a connection to.
 
     `call` and `read` return a failed reply if something goes wrong. The other methods raise the
-    ToolError of its code: TimedOut after a time-out, Unavailable if the connection failed.
+    ToolError for that failure: TimedOut after a time-out, Unavailable if the connection failed.
     """
 
     _session: ClientSession | RestSession
@@ -208,20 +208,20 @@ async def opened(make: Callable[[], S]) -> S:
 
 
 def _text_of(value: object) -> str:
-    """Return the value as JSON, but a string without quotes, also one of a date or an enum."""
+    """Return the value as JSON, but without quotes if that is a string, as for dates and enums."""
     encoded = ENCODER.encode(value)
     return msgspec.json.decode(encoded, type=str) if encoded[:1] == b'"' else encoded.decode()
 
 
 _LOGGER = logger("answerback.client")
 _POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
-"""Seconds between polls if the server names none, and the bounds for those that it names."""
+"""Seconds between polls if the server does not say, and the bounds if it does."""
 _LOOK_TIMEOUT = 30.0
 _FAILURES = 5
 """How many polls in a row may fail, for example while the server restarts."""
 _NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,9})?(?:e\+[0-9]{1,2})?)"
 _NUMBERS = re.compile(f"{_NUMBER} of {_NUMBER}(?:: (.*))?", re.DOTALL)
-"""A task's message with numbers, as our servers write it: "3 of 10: reading"."""
+"""A task message with numbers, as Answerback servers write it: "3 of 10: reading"."""
 _FINAL = ("completed", "failed", "cancelled")
 
 
@@ -235,7 +235,7 @@ def needs_task(error: RpcError, facts: ServerFacts) -> bool:
 
 
 def has_tasks(facts: ServerFacts) -> bool:
-    """Return whether a server of MCP 2025-11-25 has tasks."""
+    """Return whether an MCP 2025-11-25 server has tasks."""
     return facts.version.tasks and facts.offers("tasks")
 
 
@@ -249,7 +249,7 @@ def _task_in(result: JsonObject) -> JsonObject | None:
 async def task_result(
     session: ClientSession, result: JsonObject, asked: ClientRequest
 ) -> JsonObject:
-    """Wait for the task that a call's result may name, and return the task's result."""
+    """Return a call's result; if it names a task, wait for the task's result."""
     task = _task_in(result)
     if task is None:
         return result
@@ -259,7 +259,7 @@ async def task_result(
 async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
     """Return a call's result, which may be a task; raises RpcError or NoAnswer.
 
-    If the caller is cancelled meanwhile, the task is cancelled as soon as its id is known.
+    If the caller is cancelled, the task is cancelled as soon as its id is known.
     """
     asked.params = {**asked.params, "task": {}}
     creating = asyncio.ensure_future(session.request(asked))
@@ -299,7 +299,7 @@ class StartedTask:
         return "" if self._task is None else str(self._task.params["taskId"])
 
     async def status(self) -> JsonObject:
-        """Fetch the task as the server shows it, with `status`; raises ToolError."""
+        """Fetch the server's description of the task, with its `status`; raises ToolError."""
         if self._task is None:
             return {"status": "completed"}
         return await self._session.result("tasks/get", self._task.params, self._options)
@@ -320,7 +320,7 @@ class StartedTask:
             await self._task.give_up()
 
     async def answer(self, key: str, answer: Mapping[str, Any]) -> None:
-        """Answer a task's question with MCP's result, in 2026-07-28; raises ToolError."""
+        """Answer a task's question with an MCP result (2026-07-28); raises ToolError."""
         if self._task is not None:
             answers = {**self._task.params, "inputResponses": {key: dict(answer)}}
             await self._session.result("tasks/update", answers, self._options)
@@ -329,7 +329,7 @@ class StartedTask:
 async def start_task(
     server: ServerMethods, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
 ) -> StartedTask:
-    """Do the same as `server.start_task`."""
+    """Same as `server.start_task`."""
     return await server.start_task(name, arguments, **named)
 
 
@@ -347,7 +347,7 @@ class RemoteTask:
         self._answered: set[str] = set()
         self._pause = _MIN_POLL
         self.shown = task
-        """The task as the server showed it last."""
+        """The task as the server last described it."""
         self._received = 0
         """How many bytes the last result had."""
 
@@ -375,7 +375,7 @@ class RemoteTask:
             self._report_progress()
             if status == "input_required":
                 if not is_stateless:
-                    break  # The server asks while it is asked for the result.
+                    break  # The server asks during the request for the result.
                 if await self._answer():
                     continue
             await asyncio.sleep(self._next_pause())
@@ -396,7 +396,7 @@ class RemoteTask:
         raise NoAnswer(str(reason), code=code, details=self.params, retryable=False)
 
     def _report_progress(self) -> None:
-        """Give each new message to the user's progress function; one without numbers is counted."""
+        """Pass each new message to the user's progress function; count those without numbers."""
         text = self.shown.get("statusMessage")
         if self._progress is None or not text or text == self._last_message:
             return
@@ -439,7 +439,7 @@ class RemoteTask:
                     )
             except RpcError as error:
                 await self.give_up()
-                text = f"the task asks {method}, and there is no answer: {error}"
+                text = f"the task sent {method}, which could not be answered: {error}"
                 raise NoAnswer(text, code="INPUT_REQUIRED", details={"questions": found}) from None
             answers = {**self.params, "inputResponses": {key: answer}}
             deadline = Deadline(_LOOK_TIMEOUT)
@@ -461,7 +461,7 @@ class RemoteTask:
             await self._request("tasks/cancel", 1.0)
 
     def _next_pause(self) -> float:
-        """Return the next pause: short at first, because many tasks end soon, then the server's."""
+        """Return the next pause: short at first, as many tasks end soon, then the server's."""
         named = self.shown.get("pollIntervalMs", self.shown.get("pollInterval"))
         is_number = isinstance(named, int | float) and named == named
         wanted = float(named) / 1000 if is_number and named is not None else _POLL_SECONDS

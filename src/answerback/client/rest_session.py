@@ -1,7 +1,7 @@
 """RestSession: a server without MCP, whose tools are called with plain HTTP requests.
 
-A tool is called by `POST /NAME`; if the server has no such page, by `POST /functions/NAME`, and
-then by `POST /message` with an MCP `tools/call` in the body.
+A tool is called with `POST /NAME`; if the server has no such page, with `POST /functions/NAME`,
+and then with `POST /message` and an MCP `tools/call` in the body.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _POLL_SECONDS = 0.1
 """Seconds between polls of a task; most of the waiting happens in the server."""
 _NO_PAGE = frozenset({404, 405})
 _NO_PAGE_CODES = (None, "ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED")
-_ABSENT = "a server of plain REST has tools alone: no resources, prompts or completions"
+_ABSENT = "a plain REST server only has tools: no resources, prompts or completions"
 
 
 class RestSession:
-    """Sends a RemoteServer's requests as HTTP requests; it only has tools."""
+    """Sends a RemoteServer's requests as HTTP requests; only tools are supported."""
 
     is_opening = False
     """Always false: a request needs no open connection."""
@@ -60,7 +60,7 @@ class RestSession:
         self.base = entry.url.rstrip("/")
         self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self.base})
         self.known: dict[str, KnownTool] = {}
-        """The tools of the last list."""
+        """The tools from the last list."""
         self._http = HttpRequests(self.base, entry.headers, auth)
         self._strict = strict
         self._limits = limits
@@ -72,7 +72,7 @@ class RestSession:
         return await under_policy(options, self._list) if kind is RemoteTool else []
 
     async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
-        """Call a tool; a failed connection and a time-out are failed replies."""
+        """Call a tool; a failed connection or a time-out gives a failed reply."""
         known = self.known.get(name)
         is_safe = known is not None and known.tool.is_safe_to_repeat
 
@@ -81,7 +81,7 @@ class RestSession:
                 async with deadline.limit():
                     return await self._call(name, given)
             except TimeoutError:
-                return failed_call(_late(deadline, f" the call of {name!r}"), known)
+                return failed_call(_late(deadline, f" the call to {name!r}"), known)
             except NoAnswer as error:
                 return failed_call(error, known)
 
@@ -151,7 +151,7 @@ class RestSession:
         return tools, known_tools(tools, self._limits)
 
     async def _call(self, name: str, body: JsonObject) -> Reply[Any]:
-        """Try the request forms in order, until the server has the page."""
+        """Try the request forms in order, until the server has a page for one."""
         page = quote(name, safe="")
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         forms: list[tuple[str, JsonObject]] = [
@@ -168,7 +168,7 @@ class RestSession:
             if b"null" in encoded:
                 check_numbers(body)
             answer = await self._send("POST", url, _JSON, encoded)
-            # A tool's reply has its own code; a missing page has none, or one of the server's.
+            # A tool's reply has its own code; a missing page has none, or a code from the server.
             code = answer.header("x-error-code")
             if answer.status in _NO_PAGE and code in _NO_PAGE_CODES:
                 found = found or answer
@@ -181,7 +181,7 @@ class RestSession:
         return await self._reply("", found)
 
     async def _reply(self, name: str, answer: HttpReply) -> Reply[Any]:
-        """Read a response, a large one on a thread."""
+        """Read a response, in a thread if it is large."""
         known = self.known.get(name)
 
         def read_it() -> Reply[Any]:
@@ -192,9 +192,9 @@ class RestSession:
         return read_it() if len(answer.body) <= LARGE else await asyncio.to_thread(read_it)
 
     async def _finished(self, made: HttpReply) -> HttpReply:
-        """Wait for the task that a response names; return the last response if it does not end.
+        """Wait for the task that a response names, and return its last response.
 
-        The task is cancelled if the caller is, or stops waiting.
+        The task is cancelled if the caller is cancelled or stops waiting.
         """
         path = made.header("location") or ""
         if not path.startswith("/") or path.startswith("//"):
@@ -202,7 +202,7 @@ class RestSession:
         url, answer = urljoin(self.base, path), made
         try:
             while answer.status == 202 and b'"input_required"' not in answer.body:
-                # A server that ignores the preference answers at once.
+                # A server that ignores `Prefer` answers at once.
                 await asyncio.sleep(_POLL_SECONDS)
                 headers = {**_JSON, "Prefer": "wait=20"}
                 answer = await self._send("GET", url + "/result", headers)

@@ -1,4 +1,4 @@
-"""A server's replies: `read` reads the results, and the tool's output schema checks them."""
+"""A server's replies: results are read, and checked against the tool's output schema."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class ListedEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The members of every entry, as the server describes it."""
+    """The members that every entry in a server's lists has."""
 
     title: str | None = None
-    """The name that people see."""
+    """The name shown to people."""
     description: str | None = None
-    """What it is, for models."""
+    """A description for models."""
     icons: Any = None
     """Icons for hosts."""
     meta: Any = msgspec.field(default=None, name="_meta")
@@ -51,7 +51,7 @@ class RemoteTool(ListedEntry, frozen=True, kw_only=True):
     output_schema: Any = None
     """The JSON Schema of the data; None if the server gives none."""
     annotations: Any = None
-    """The hints for hosts, such as `readOnlyHint`."""
+    """Hints for hosts, such as `readOnlyHint`."""
     execution: Any = None
     """Whether the tool runs as a task (MCP 2025-11-25)."""
 
@@ -84,7 +84,7 @@ class RemoteResource(ListedEntry, frozen=True, kw_only=True):
 
 
 class RemoteTemplate(ListedEntry, frozen=True, kw_only=True):
-    """A template for the URIs of resources."""
+    """A template for resource URIs."""
 
     uri_template: str
     """The URIs, such as users://{id}/profile (RFC 6570)."""
@@ -144,7 +144,7 @@ def read_entries(found: Iterable[Any], kind: type[T]) -> list[T]:
         except msgspec.ValidationError as exc:
             malformed, reason = malformed + 1, reason or str(exc)
     if malformed:
-        text = "%d entries of a list of the server are malformed; the first: %s"
+        text = "%d entries in a list from the server are malformed; the first: %s"
         logger("answerback.client").warning(text, malformed, reason)
     return entries
 
@@ -167,7 +167,7 @@ def resource_reply(result: JsonObject) -> Reply[Any]:
 
 
 def failed_call(error: NoAnswer | RpcError, known: KnownTool | None) -> Reply[Any]:
-    """Return the reply for a tool's call that got no result; its hint reaches a model too."""
+    """Return the reply for a tool call that got no result; its hint also reaches models."""
     reply = failed_reply(error)
     is_safe = known is not None and known.tool.is_safe_to_repeat
     if reply.error is None or is_safe or not isinstance(error, NoAnswer) or not error.may_have_run:
@@ -178,7 +178,7 @@ def failed_call(error: NoAnswer | RpcError, known: KnownTool | None) -> Reply[An
 
 
 class KnownTool:
-    """A tool from the server's list, with what its calls need."""
+    """A tool from the server's list, with everything that its calls need."""
 
     def __init__(self, tool: RemoteTool, limits: ReceivedLimits) -> None:
         self.tool = tool
@@ -192,7 +192,7 @@ class KnownTool:
     def reply(self, result: Json, *, strict: bool) -> Reply[Any]:
         """Read this tool's result: a dict, or a plain REST response.
 
-        Data that breaks the output schema is a finding of the reply, or an error if *strict*.
+        Data that breaks the output schema is a finding on the reply, or an error if *strict*.
         """
         reply = read_with(result, self._hints)
         if self.output_schema is None or reply.error is not None:
@@ -200,9 +200,9 @@ class KnownTool:
         place = None if reply.received is None else reply.received.data_from
         if reply.data is msgspec.UNSET or place == "text":
             if not isinstance(reply.raw, dict):
-                # A plain REST response may be a text or an image.
+                # A plain REST response may be text or an image.
                 return reply
-            text = "the tool has an output schema, and the reply no structuredContent"
+            text = "the tool has an output schema, but the reply has no structuredContent"
             found: tuple[Finding, ...] = (data_missing.finding(Fault("", text)),)
         else:
             data = reply.data if reply.shape is None else {"result": reply.data}
@@ -225,7 +225,7 @@ class KnownTool:
         return msgspec.structs.replace(reply, data=msgspec.UNSET, error=error, received=received)
 
     def _make_check(self) -> SchemaCheck:
-        """Make the check against the schema; it finds nothing without jsonschema-rs."""
+        """Make the schema check; without jsonschema-rs, it finds nothing."""
         try:
             from ..types.schema_check import schema_check
 

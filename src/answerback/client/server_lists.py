@@ -1,4 +1,4 @@
-"""A server's lists, cached as long as the server allows, and the subscriptions to changes."""
+"""A server's lists, cached for as long as the server allows, and subscriptions to changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MAX_SECONDS = 24 * 3600.0
 
 class _List(msgspec.Struct, frozen=True):
     family: str
-    """The kind of change that drops this list, and the server's capability."""
+    """The kind of change that invalidates this list; also the name of the server's capability."""
     method: str
     member: str
 
@@ -60,7 +60,7 @@ _LISTS: dict[type[msgspec.Struct], _List] = {
 class _CachedList(msgspec.Struct):
     identity: str
     until: float
-    """The time until which the list is current."""
+    """Until when the list is current."""
     value: list[Any]
 
 
@@ -69,20 +69,20 @@ class ServerLists:
 
     def __init__(self, session: ClientSession) -> None:
         self.known: dict[str, KnownTool] = {}
-        """The tools of the last list that may be called."""
+        """The callable tools from the last list."""
         self._session = session
         self._unlisted: set[str] = set()
-        """The called tools that are not in the list."""
+        """Tools that have been called but are not in the list."""
         self._cached: dict[type[msgspec.Struct], _CachedList] = {}
 
     async def entries(self, kind: type[T], deadline: Deadline) -> list[T]:
-        """Return the whole list, from the cache if the server allows it; raises ToolError.
+        """Return the complete list, from the cache if the server allows it; raises ToolError.
 
         While the server cannot be reached, the last list is returned.
         """
         identity = await self._identity()
         entry = self._cached.get(kind)
-        # Other credentials may see other entries.
+        # Different credentials may see different entries.
         if entry is not None and entry.identity == identity and monotonic() < entry.until:
             return list(entry.value)
         try:
@@ -95,7 +95,7 @@ class ServerLists:
             is_down = error.code in (UNAVAILABLE, TIMED_OUT)
             if entry is None or entry.identity != identity or not is_down:
                 raise raised_error(error) from None
-            text = "%s: the last list of %s is used, because %s"
+            text = "%s: using the last list of %s, because %s"
             _LOGGER.warning(text, self._session.label, _LISTS[kind].member, error)
             return list(entry.value)
         entries = await _read(deadline, lambda: read_entries(found, kind))
@@ -126,7 +126,7 @@ class ServerLists:
     async def schema_of(self, name: str, deadline: Deadline) -> KnownTool | None:
         """Return the tool with its output schema, to read a result that has already arrived.
 
-        The list is fetched once, with a short time-out; without it the result is read unchecked.
+        The list is fetched once, with a short time-out; without it, the result is read unchecked.
         """
         if name in self._unlisted:
             return None
@@ -149,7 +149,7 @@ class ServerLists:
         return known is not None and known.tool.is_safe_to_repeat
 
     def changed(self, family: str) -> None:
-        """Read the lists that have changed again when they are needed."""
+        """Mark lists as changed, so that they are fetched again when needed."""
         for kind, entry in self._cached.items():
             if _LISTS[kind].family == family:
                 entry.until = 0.0
@@ -161,14 +161,14 @@ class ServerLists:
             self.changed(family)
 
     async def _identity(self) -> str:
-        """Return the next request's credentials, also while there is no connection."""
+        """Return the next request's credentials, even while there is no connection."""
         connection, make = self._session.connection, self._session.make_transport
         if connection is not None:
             return await connection.transport.identity()
         return "" if make is None else await make().identity()
 
     async def _fetch(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
-        """Fetch a list's entries; return them, and the seconds for which they may be cached."""
+        """Fetch a list's entries; return them and how many seconds they may be cached."""
         found: list[Any] = []
         seconds: list[float] = []
         params: JsonObject = {}
@@ -189,7 +189,7 @@ class ServerLists:
             )
             if is_endless or len(found) > MAX_BLOCKS:
                 found = found[:MAX_BLOCKS]
-                text = "%s has no end, or is too large; the first %d entries are used"
+                text = "%s never ends or is too large; using the first %d entries"
                 _LOGGER.warning(text, listed.method, len(found))
                 cursor = None
             if cursor is None:
@@ -205,7 +205,7 @@ class ServerLists:
 
 
 async def _read(deadline: Deadline, work: Callable[[], R]) -> R:
-    """Run *work*, on a thread if much has arrived; raises ToolError when the time is up."""
+    """Run *work*, in a thread if there is much to read; raises ToolError when the time is up."""
     if deadline.received <= LARGE:
         return work()
     try:
@@ -239,7 +239,7 @@ class ClientSubscriptions:
             await connection.request(asked)
 
     def listen(self, connection: ClientConnection) -> None:
-        """Open a stateless server's stream of the wanted changes, in place of the last one."""
+        """Open a stateless server's stream of wanted changes, replacing the previous one."""
         if self._listening is not None:
             self._listening.cancel()
             self._listening = None
@@ -263,7 +263,7 @@ async def _receive(connection: ClientConnection, wanted: JsonObject) -> None:
         try:
             await connection.request(ClientRequest("subscriptions/listen", params, Deadline(None)))
         except RpcError:
-            return  # The server does not serve subscriptions.
+            return  # The server does not support subscriptions.
         except NoAnswer:
             pass
         await asyncio.sleep(_AGAIN_SECONDS)

@@ -16,28 +16,28 @@ from .http_requests import HttpRequests
 
 _SESSION = "mcp-session-id"
 _RETRY_SECONDS = 1.0
-"""Seconds to wait before a stream is resumed, unless the server names a time."""
+"""Seconds to wait before resuming a stream, unless the server says otherwise."""
 _MIN_RETRY = 0.5
-"""The fewest seconds to wait, whatever the server names."""
+"""The minimum number of seconds to wait, whatever the server says."""
 _RESUMES = 5
-"""How often a stream is resumed without a new event."""
+"""How many times a stream is resumed without a new event."""
 _MAX_RESUMES = 500
-"""How often the stream of one call is resumed, whatever events it has."""
+"""How many times one call's stream is resumed, even if it has new events."""
 _OPEN_SECONDS = 0.5
 """Seconds to wait for the session's stream; some servers send its headers late."""
 _OVERLOADED = frozenset({429, 502, 503, 504})
-"""The HTTP statuses that say more than the error in the body: try again later."""
+"""HTTP statuses that matter more than the error in the body: they mean "try again later"."""
 _ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
 class _StreamState:
-    """Where an event stream is to be resumed."""
+    """Where to resume an event stream."""
 
     def __init__(self) -> None:
         self.last_id = ""
         self.retry = _RETRY_SECONDS
         self.attempts = 0
-        """How often the stream was resumed since its last event."""
+        """How many times the stream has been resumed since its last event."""
 
 
 class StreamableHttp(Transport):
@@ -64,7 +64,7 @@ class StreamableHttp(Transport):
 
     async def send(self, outgoing: Outgoing) -> None:
         if outgoing.method == "initialize":
-            # The first message begins a new session.
+            # The first message starts a new session.
             self._session = None
             self._version = {}
         elif "MCP-Protocol-Version" in outgoing.headers:
@@ -92,7 +92,7 @@ class StreamableHttp(Transport):
         elif body.strip():
             self._receiver.receive(body)
         if not outgoing.answer.done():
-            text = f"the response (HTTP status {response.status_code}) has no result in it"
+            text = f"the response (HTTP status {response.status_code}) contains no result"
             raise ConnectionLost(text)
 
     async def listen(self) -> None:
@@ -121,7 +121,7 @@ class StreamableHttp(Transport):
                     async with self._http.stream("DELETE", headers):
                         pass
             except (NoAnswer, TimeoutError):
-                pass  # The server will end the session by itself.
+                pass  # The server will eventually end the session itself.
             self._session = None
         await self._http.close()
 
@@ -175,7 +175,7 @@ class StreamableHttp(Transport):
     async def _resume_until(
         self, answer: asyncio.Future[Any], state: _StreamState, outgoing: Outgoing
     ) -> None:
-        """Resume the stream, unless the result arrives over another stream meanwhile."""
+        """Resume the stream, unless the result arrives over another stream first."""
         resuming = asyncio.get_running_loop().create_task(self._resume(state, outgoing))
         try:
             await asyncio.wait({answer, resuming}, return_when=asyncio.FIRST_COMPLETED)
@@ -185,7 +185,7 @@ class StreamableHttp(Transport):
             resuming.cancel()
 
     async def _resume(self, state: _StreamState, outgoing: Outgoing) -> None:
-        """Ask for the rest of a stream by the id of its last event."""
+        """Request the rest of a stream, using the id of its last event."""
         for _ in range(_MAX_RESUMES):
             if not state.last_id or state.attempts >= _RESUMES:
                 break
@@ -195,11 +195,11 @@ class StreamableHttp(Transport):
                 if await self._get(state, outgoing.id):
                     return
             except HttpRefused as exc:
-                text = f"the stream of the response cannot be resumed: {exc}"
+                text = f"the response stream cannot be resumed: {exc}"
                 raise ConnectionLost(text) from None
             except NoAnswer:
                 continue
-        raise ConnectionLost("the stream of the response ended before the result")
+        raise ConnectionLost("the response stream ended before the result")
 
     async def _get(self, state: _StreamState, outgoing_id: Id | None) -> bool:
         headers = {"accept": "text/event-stream", **self._version, **self._session_header()}
@@ -213,7 +213,7 @@ class StreamableHttp(Transport):
             return await self._take_events(response, outgoing_id, state)
 
     async def _listen(self) -> None:
-        """Receive the messages that belong to no request; end if the server has no such stream."""
+        """Receive messages that do not belong to a request; end if there is no such stream."""
         state = _StreamState()
         while state.attempts <= _RESUMES or self._opened.is_set():
             state.attempts += 1
@@ -250,7 +250,7 @@ class OldSse(Transport):
 
     async def send(self, outgoing: Outgoing) -> None:
         if self._stream is None or self._stream.done():
-            raise ConnectionLost("the event stream of the server has ended", may_have_run=False)
+            raise ConnectionLost("the server's event stream has ended", may_have_run=False)
         headers = {"content-type": "application/json", **outgoing.headers}
         url = await asyncio.shield(self._endpoint)
         async with self._http.stream("POST", headers, outgoing.frame, url) as response:
@@ -284,7 +284,7 @@ class OldSse(Transport):
                         self._receiver.receive(event.data)
                     else:
                         await self._receiver.receive_large(event.data)
-            self._end(ConnectionLost("the event stream of the server has ended"))
+            self._end(ConnectionLost("the server's event stream has ended"))
         except NoAnswer as error:
             self._end(error)
         except asyncio.CancelledError:

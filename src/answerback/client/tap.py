@@ -1,4 +1,4 @@
-"""A tap sees every message of a connection, and writes it to a file or gives it to a function."""
+"""A tap sees every message on a connection, and writes it to a file or passes it to a function."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _LOGGER = logger("answerback.client")
 
 
 class TapLine(msgspec.Struct, omit_defaults=True):
-    """One line of a tap's file; *text* holds a frame that is not JSON."""
+    """One line in a tap's file; *text* holds a frame that is not JSON."""
 
     direction: str
     """"sent" or "received"."""
     at: float = 0.0
     """Seconds since 1970."""
     server: str = ""
-    """The server's name, if the file has several servers."""
+    """The server's name, if the file covers several servers."""
     message: msgspec.Raw = msgspec.Raw()
     text: str = ""
 
 
 class Tap:
-    """Gives every message to a function, or writes it to a file that several servers share."""
+    """Passes every message to a function, or writes it to a file that several servers share."""
 
     def __init__(self, tap: str | os.PathLike[str] | Watcher) -> None:
         self._watch = tap if callable(tap) else None
@@ -42,7 +42,7 @@ class Tap:
         if self._watch is None:
             path = self._path
             try:
-                # It has all arguments and replies, which only this program's user may see.
+                # It contains all arguments and replies, which only this program's user may see.
                 file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
                 is_empty = os.fstat(file).st_size == 0
                 os.close(file)
@@ -50,7 +50,7 @@ class Tap:
                 raise ConnectError(f"cannot record into {path}: {exc.strerror}") from None
             if not is_empty:
                 # An older recording must not be lost.
-                text = f"{path} has a recording already; remove it, or name another file for tap="
+                text = f"{path} already has a recording; remove it, or choose another file for tap="
                 raise ConnectError(text)
 
     def transports(
@@ -61,7 +61,7 @@ class Tap:
         return tuple(partial(_Tapped, make, watch) for make in makers)
 
     def _write(self, server: str, direction: str, frame: bytes) -> None:
-        """Write a line for each message at once, so that a crash loses none."""
+        """Write each message's line at once, so that a crash loses none."""
         line = TapLine(direction, time.time(), server)
         try:
             frame.decode()
@@ -97,7 +97,7 @@ class _Tapped(Transport):
         try:
             self._watch(direction, frame)
         except Exception:
-            _LOGGER.exception("the tap raised; the message goes on without it")
+            _LOGGER.exception("the tap raised; the message is passed on anyway")
 
     async def listen(self) -> None:
         await self._transport.listen()
@@ -110,7 +110,7 @@ class _Tapped(Transport):
 
 
 class _Watched:
-    """A receiver that shows the frames first."""
+    """A receiver that shows each frame to a watcher first."""
 
     def __init__(self, receiver: Receiver, show: Callable[[str, bytes], None]) -> None:
         self._receiver = receiver

@@ -1,6 +1,6 @@
 """Reads the target of `connect`: a command, a URL, an App, a host's file, or a dict.
 
-`make_transports` gives the transports to a server that was read.
+`make_transports` returns the transports for a server once its target has been read.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ _EDITORS = frozenset(
         *("lineNumber", "columnNumber", "selectedText", "execPath", "defaultBuildTask"),
     }
 )
-"""VS Code's variables about an open file, which nobody has open here."""
+"""VS Code's variables for the open file; there is none here."""
 _PROJECT_FOLDERS = (".vscode", ".cursor")
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)")
 _QUOTED = re.compile(r"""(["'])(.*?)\1\s*(?:#.*)?""")
 
 
 class HostContext(msgspec.Struct, frozen=True):
-    """The folders of a host's file, and the values of the variables that the host defines."""
+    """The folders for a host's file, and the values of the variables that the host defines."""
 
     workspace: Path
     start: str | None = None
-    """Where servers without `cwd` start; None is this process's folder."""
+    """Where servers without `cwd` start; None means this process's folder."""
     variables: dict[str, str] = {}
 
     @classmethod
     def of(cls, config: Mapping[str, Any], file: Path | None) -> HostContext:
-        """Return the context of a host's file, or of a dict in this process's folder."""
+        """Return the context for a host's file, or for a dict in this process's folder."""
         folder = Path.cwd() if file is None else file.absolute().parent
         workspace = folder.parent if folder.name.startswith(".") else folder
         in_project = folder.name in _PROJECT_FOLDERS or (file and file.name == ".mcp.json")
-        # Such a file in the home folder is for all projects.
+        # Such a file in the home folder applies to all projects.
         start = str(workspace) if in_project and workspace != Path.home() else None
         variables = {
             "workspaceFolder": str(workspace),
@@ -68,7 +68,7 @@ class HostContext(msgspec.Struct, frozen=True):
             "pathSeparator": os.sep,
             "/": os.sep,
         }
-        # The inputs of VS Code, which may have defaults.
+        # VS Code's inputs, which may have defaults.
         inputs = config.get("inputs")
         for each in inputs if isinstance(inputs, list) else ():
             if isinstance(each, Mapping) and each.get("default") is not None:
@@ -86,7 +86,7 @@ class HostContext(msgspec.Struct, frozen=True):
         return value
 
     def _variable(self, name: str, default: str | None) -> str:
-        """Return a variable's value; the input `api-key` is the environment variable `API_KEY`."""
+        """Return a variable's value; the `api-key` input is the environment variable `API_KEY`."""
         default = self.variables.get(name, default)
         kind, colon, rest = name.partition(":")
         variable = rest if kind == "env" and colon else name
@@ -100,12 +100,12 @@ class HostContext(msgspec.Struct, frozen=True):
         return found
 
     def path(self, given: str) -> Path:
-        """Return a path of the file; a relative one begins in the workspace."""
+        """Return a path from the file; a relative one is relative to the workspace."""
         return self.workspace / Path(given).expanduser()
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """Return the variables in a file of lines `NAME=VALUE`; raises OSError or ValueError."""
+    """Return the variables in a file of `NAME=VALUE` lines; raises OSError or ValueError."""
     found = {}
     for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
         text = line.strip()
@@ -120,7 +120,7 @@ def read_env_file(path: Path) -> dict[str, str]:
 
 
 def _value(text: str) -> str | None:
-    """Return a value without its quotes or comment; None if a quote has no end."""
+    """Return a value without its quotes or comment; None if a quote is not closed."""
     if not text.startswith(("'", '"')):
         return re.split(r"(?:^|\s)#", text)[0].rstrip()
     quoted = _QUOTED.fullmatch(text)
@@ -147,7 +147,7 @@ class BadTarget(ConnectError, ValueError):
 
 
 class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One server of a host's file; either a command or a URL."""
+    """One server in a host's file; either a command or a URL."""
 
     command: tuple[str, ...] = ()
     env: dict[str, str] = {}
@@ -187,12 +187,12 @@ def read_target(target: Target) -> ServerEntry | Entries:
     if isinstance(target, str):
         return _read_text(target)
     if not isinstance(target, Sequence):
-        text = "connect(…) should get a command, a URL, an App, a dict or a path, not"
+        text = "connect(…) takes a command, a URL, an App, a dict or a path, not"
         raise TypeError(f"{text} {type(target).__name__}")
     if target and all(isinstance(each, str) for each in target):
         return ServerEntry(command=tuple(target))
     words = mask_command([str(each) for each in target])
-    raise BadTarget(f"connect({words}) should get a command, a URL, an App or a dict")
+    raise BadTarget(f"connect({words}): the target should be a command, a URL, an App or a dict")
 
 
 def _read_text(text: str) -> ServerEntry | Entries:
@@ -204,7 +204,7 @@ def _read_text(text: str) -> ServerEntry | Entries:
         return ServerEntry(command=(sys.executable, text))
     words = shlex.split(text, posix=os.name == "posix")
     if not words:
-        raise BadTarget("connect('') should get a command or a URL")
+        raise BadTarget("connect('') needs a command or a URL")
     return ServerEntry(command=tuple(words))
 
 
@@ -230,7 +230,7 @@ def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     """Return an object's members; raises BadTarget for a duplicate name."""
     names = [name for name, _ in pairs]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise BadTarget(f"{twice[0]!r} is there twice; remove one of them")
+        raise BadTarget(f"{twice[0]!r} appears twice; remove one of them")
     return dict(pairs)
 
 
@@ -327,7 +327,7 @@ def _read_entry(entry: Json, name: str, host: HostContext) -> ServerEntry:
 
 
 def _environment(filled: Mapping[str, Any], name: str, host: HostContext) -> dict[str, str]:
-    """Return an entry's variables, after those of its `envFile`."""
+    """Return an entry's variables, on top of those in its `envFile`."""
     given = filled.get("env") or filled.get("environment") or {}
     env = {str(key): str(value) for key, value in given.items()}
     if not filled.get("envFile"):
@@ -349,8 +349,8 @@ def make_transports(
 ) -> tuple[Callable[[], Transport], ...]:
     """Return functions that make the transports to a server, in the order in which to try them.
 
-    With *inherit* a child process gets this process's whole environment; *stderr* gets the lines
-    of its stderr.
+    With *inherit*, a child process gets this process's whole environment; *stderr* is called with
+    each line of its stderr.
     """
     if entry.app is not None:
         from .in_memory import InMemory

@@ -1,4 +1,4 @@
-"""The user's functions that answer a server's questions and receive its notifications.
+"""User functions that answer a server's questions and receive its notifications.
 
 `InputRounds` resends a request with their answers.
 """
@@ -39,18 +39,18 @@ Roots: TypeAlias = Sequence[str | Path] | Callable[[], Any]
 
 
 class ElicitationRequest(msgspec.Struct, frozen=True):
-    """A server's question to the user: a form, or a page to visit (`url`)."""
+    """A server's question for the user: a form, or a page to visit (`url`)."""
 
     message: str
     """The question."""
     mode: str = "form"
     """"form", or "url" for a page to visit."""
     schema: dict[str, Any] = {}
-    """The JSON Schema of the answer to a form."""
+    """The JSON Schema for the answer to a form."""
     url: str = ""
     """The page to visit."""
     id: str = ""
-    """The id of a page visit; the server later says that it is completed."""
+    """The id of a page visit; the server later reports that it is complete."""
 
 
 class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
 
     elicit: Callable[[ElicitationRequest], Any] | None = None
     elicit_url: bool = True
-    """Whether `elicit` also takes pages to visit."""
+    """Whether `elicit` also handles pages to visit."""
     sample: Callable[[dict[str, Any]], Any] | None = None
     roots: Roots | None = None
     on_log: Callable[[Log], object] | None = None
@@ -79,12 +79,12 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def asks_user(self, method: str) -> bool:
-        """Return whether a handler answers the request, which may take a person's time."""
+        """Return whether a handler answers the request, which may mean waiting for a person."""
         handler = {"elicitation/create": self.elicit, "sampling/createMessage": self.sample}
         return handler.get(method) is not None or (method == "roots/list" and callable(self.roots))
 
     async def answer(self, method: str, params: JsonObject) -> JsonObject:
-        """Return the result of a server's request; raises RpcError."""
+        """Return the result for a server's request; raises RpcError."""
         match method:
             case "ping":
                 return {}
@@ -102,7 +102,7 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
 
     async def _elicited(self, handler: Callable[..., Any], params: JsonObject) -> JsonObject:
-        # The handler may show no pages, and the only pages are those of the web.
+        # The handler may not support pages, and only web pages are allowed.
         mode, url = params.get("mode", "form"), params.get("url", "")
         if mode not in ("form", "url") or (mode == "url" and not self.elicit_url):
             text = f"Invalid params: the mode {mode!r} is not supported"
@@ -150,7 +150,7 @@ class _Form(msgspec.Struct):
     required: list[str] = []
 
     def with_defaults(self, content: JsonObject) -> JsonObject:
-        """Return the content with the fields' defaults; raises RpcError if it does not fit."""
+        """Return the content with default values filled in; raises RpcError if it does not fit."""
         fields = {key: each for key, each in self.properties.items() if isinstance(each, dict)}
         defaults = {key: field["default"] for key, field in fields.items() if "default" in field}
         filled = defaults | content
@@ -211,16 +211,16 @@ def _root(given: object) -> JsonObject:
 
 
 _ROUNDS = 10
-"""How often a server may ask for input before it gives a result."""
+"""How many times a server may ask for input before it returns a result."""
 _VISIT_SECONDS = 300.0
-"""Seconds that one call waits for the pages that the user has agreed to visit."""
+"""How many seconds one call waits for pages that the user has agreed to visit."""
 _MAX_PAUSE = 2.0
 
 
 class InputRounds:
     """Resends a request with the answers from the user's handlers.
 
-    The deadline is for all requests together, without the time that the user takes.
+    The deadline covers all requests together, but not the time that the user takes.
     """
 
     def __init__(self, connection: ClientConnection, asked: ClientRequest) -> None:
@@ -228,13 +228,13 @@ class InputRounds:
         self._asked = asked
         self._loop = asyncio.get_running_loop()
         self._user_seconds = 0.0
-        """The seconds that the user took."""
+        """How many seconds the user has taken."""
         self._visited: set[str] = set()
         """The pages that the user has agreed to visit in this call."""
         self._visits = 0
 
     async def result(self, found: JsonObject | RpcError) -> JsonObject:
-        """Return the result, if the first request got *found*; raises RpcError or NoAnswer."""
+        """Return the result; *found* is what the first request got. Raises RpcError or NoAnswer."""
         asked, rounds = self._asked, 0
         while True:
             if isinstance(found, RpcError):
@@ -256,7 +256,7 @@ class InputRounds:
 
     @contextmanager
     def _users_time(self) -> Iterator[None]:
-        """Stop the call's deadlines while the user is asked."""
+        """Pause the call's deadlines while the user is being asked."""
         began = self._loop.time()
         try:
             with clocks_paused((self._asked.deadline, *RUNNING.get())):
@@ -287,14 +287,14 @@ class InputRounds:
                 asked = others.get("params")
                 params = asked if isinstance(asked, dict) else {}
             case _:
-                raise NoAnswer("the server asks a question without a method", code=INPUT_REQUIRED)
+                raise NoAnswer("the server asked a question without a method", code=INPUT_REQUIRED)
         url = params.get("url") if params.get("mode") == "url" else None
         if isinstance(url, str) and url in self._visited and await self._wait_for_visit(None):
             return {"action": "accept"}
         try:
             answer = await self._ask(method, params)
         except RpcError as error:
-            text = f"the server asks {method}, and there is no answer: {error}"
+            text = f"the server sent {method}, which could not be answered: {error}"
             details = {"questions": questions}
             raise NoAnswer(text, code=INPUT_REQUIRED, may_have_run=False, details=details) from None
         if isinstance(url, str) and answer.get("action") == "accept":
@@ -302,7 +302,7 @@ class InputRounds:
         return answer
 
     async def _visit(self, error: RpcError) -> bool:
-        """Ask the user to visit an error's pages; return False if the error stays.
+        """Ask the user to visit an error's pages; return False if the error remains.
 
         A user who has agreed is not asked again; the server is given time to notice the visit.
         """
@@ -326,7 +326,7 @@ class InputRounds:
             return await self._connection.ask_user(method, params)
 
     async def _wait_for_visit(self, visit: str | None) -> bool:
-        """Wait a moment for a page to be completed; return False if the user took too long."""
+        """Wait a moment for a page to be completed; return False if the user has taken too long."""
         if self._user_seconds >= _VISIT_SECONDS:
             return False
         self._visits += 1

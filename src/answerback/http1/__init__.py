@@ -1,1 +1,1 @@
-"""HTTP/1.1 for the client, the identity provider and the command line; it knows nothing of MCP."""
+"""HTTP/1.1 for the client, the identity provider and the command line; independent of MCP."""

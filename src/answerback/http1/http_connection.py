@@ -20,12 +20,12 @@ _MAX_INTERIM = 20
 """How many 1xx responses may precede the final one."""
 _MAX_SIZE_LINE = 4096
 _MAX_RATIO = 100
-"""How many times its compressed size a response may have, beyond the first _FREE bytes."""
+"""How many times its compressed size a response may unpack to, if that exceeds _FREE bytes."""
 _FREE = 1024 * 1024
 _READ_BYTES = 64 * 1024
 """The maximum size of one read."""
 _MAX_AHEAD = 128 * 1024
-"""Bytes of a stream that are read ahead of the reader, which then decodes them at once."""
+"""How many bytes of a stream are read ahead; the reader decodes them all at once."""
 _DRAIN_SECONDS = 0.5
 _MAX_DRAINED = 64 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -44,15 +44,15 @@ class BadResponse(Exception):
 
 
 class TooLargeResponse(BadResponse):
-    """The body has more bytes than are read, or unpacks to far more than was sent."""
+    """The body is larger than the limit, or unpacks to far more than was sent."""
 
 
 class HttpFailure(Exception):
-    """A request got no response, or half of one.
+    """A request got no response, or only part of one.
 
     *may_have_run* says whether the server may have acted on the request. *quoted* is the malformed
     part of the response; the message leaves it out, because it may repeat credentials.
-    *is_too_large* says that the response was refused for its size.
+    *is_too_large* says whether the response was refused because of its size.
     """
 
     def __init__(
@@ -70,21 +70,21 @@ class HttpFailure(Exception):
 
 
 class ResponseHead(msgspec.Struct, frozen=True):
-    """The status and the headers; a repeated header has all its values, with commas between."""
+    """The status and the headers; the values of a repeated header are joined with commas."""
 
     status: int
     headers: dict[str, str]
-    """By their names in lower case."""
+    """The headers, by lower-case name."""
     cookies: tuple[str, ...] = ()
     """The values of `Set-Cookie`, which commas cannot separate."""
     is_old: bool = False
-    """Whether it is HTTP/1.0."""
+    """Whether the response is HTTP/1.0."""
 
 
 def read_head(head: bytes) -> ResponseHead:
     """Read the status line and headers, without the empty line at their end; raises BadResponse."""
     if _CONTROLS.search(head):
-        raise BadResponse("the headers of the response have control characters in them")
+        raise BadResponse("the response headers contain control characters")
     first, *lines = head.decode("latin-1").split("\n")
     found = _STATUS_LINE.fullmatch(first.rstrip("\r"))
     if found is None:
@@ -94,7 +94,7 @@ def read_head(head: bytes) -> ResponseHead:
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon or not name or name[0] in " \t" or name[-1] in " \t":
-            raise BadResponse("a header of the response is malformed", line)
+            raise BadResponse("a response header is malformed", line)
         name, value = name.lower(), value.strip(" \t\r")
         if name == "set-cookie":
             cookies.append(value)
@@ -111,13 +111,13 @@ class ResponseReader:
         self.may_keep = False
         """Whether the connection can be reused after this response."""
         self.size = 0
-        """How many bytes of the body were not taken yet."""
+        """How many bytes of the body have not been taken yet."""
         self._body = bytearray()
         self._method = method
         self._buffer = b""
         self._at = 0
         """Where the unread bytes of the buffer begin."""
-        # Not `self._read_head`: a reader that kept its own method would be a reference cycle.
+        # Not `self._read_head`: a reader that holds its own bound method is a reference cycle.
         self._step: Callable[[ResponseReader], bool] = ResponseReader._read_head
         self._searched = 0
         self._interim = 0
@@ -141,7 +141,7 @@ class ResponseReader:
         if self.head is None:
             raise BadResponse("the server closed the connection before it answered")
         if self._step is not ResponseReader._read_all:
-            raise BadResponse("the server closed the connection within the response")
+            raise BadResponse("the server closed the connection in the middle of the response")
         self._complete()
 
     def take(self) -> bytes:
@@ -159,7 +159,7 @@ class ResponseReader:
         bare = buffer.find(b"\n\n", start, len(buffer) if end < 0 else end)
         at, length = (end, 4) if bare < 0 else (bare, 2)
         if (at if at >= 0 else len(buffer)) - begin > MAX_HEAD:
-            raise BadResponse(f"the headers of the response have more than {MAX_HEAD} bytes")
+            raise BadResponse(f"the response headers have more than {MAX_HEAD} bytes")
         if at < 0:
             self._searched = len(buffer) - begin
             return False
@@ -169,7 +169,7 @@ class ResponseReader:
         if head.status >= 200:
             self._begin_body(head)
         elif head.status == 101 or self._interim >= _MAX_INTERIM:
-            raise BadResponse(f"the server sends the status {head.status} out of place")
+            raise BadResponse(f"the server sent an unexpected status {head.status}")
         else:
             self._interim += 1
         return True
@@ -186,7 +186,7 @@ class ResponseReader:
         encoding = headers.get("content-encoding", "").strip().lower()
         if encoding not in ("", "identity"):
             if encoding not in ("gzip", "x-gzip"):
-                raise BadResponse("the response has a compression that was not asked for", encoding)
+                raise BadResponse("the response has a compression that was not requested", encoding)
             self._unzip = _Unzip()
         length = headers.get("content-length")
         if "transfer-encoding" in headers:
@@ -222,12 +222,12 @@ class ResponseReader:
         return True
 
     def _read_size(self) -> bool:
-        line = self._line(_MAX_SIZE_LINE, "size of a chunk")
+        line = self._line(_MAX_SIZE_LINE, "chunk size")
         if line is None:
             return False
         found = _SIZE.fullmatch(line)
         if found is None:
-            raise BadResponse("the size of a chunk is malformed", line.decode("latin-1"))
+            raise BadResponse("a chunk size is malformed", line.decode("latin-1"))
         self._left = int(found[1], 16)
         if self._left > MAX_BYTES:
             raise TooLargeResponse(f"a chunk of the response has more than {MAX_BYTES} bytes")
@@ -239,7 +239,7 @@ class ResponseReader:
             self._take_counted()
             if self._left:
                 return True
-        line = self._line(2, "end of a chunk")
+        line = self._line(2, "chunk end")
         if line is None:
             return False
         if line:
@@ -248,12 +248,12 @@ class ResponseReader:
         return True
 
     def _read_trailers(self) -> bool:
-        line = self._line(MAX_HEAD, "trailers")
+        line = self._line(MAX_HEAD, "trailer")
         if line is None:
             return False
         self._interim += len(line)
         if self._interim > MAX_HEAD:
-            raise BadResponse("the trailers of the response are too large")
+            raise BadResponse("the response trailers are too large")
         if not line:
             self._complete()
         return True
@@ -262,7 +262,7 @@ class ResponseReader:
         begin = self._at
         end = self._buffer.find(b"\n", begin)
         if (end if end >= 0 else len(self._buffer)) - begin > limit:
-            raise BadResponse(f"the {what} of the response is too long")
+            raise BadResponse(f"a {what} in the response is too long")
         if end < 0:
             return None
         self._at = end + 1
@@ -321,14 +321,14 @@ class _Unzip:
 
 
 class HttpConnection(asyncio.Protocol):
-    """Carries one request at a time; *on_idle* gets the connection when it can be used again."""
+    """Carries one request at a time; *on_idle* is called when the connection can be reused."""
 
     def __init__(self, on_idle: Callable[[HttpConnection], None]) -> None:
         self.transport: asyncio.Transport | None = None
         self.is_closed = False
         self.idle_since = 0.0
         self.keep_seconds: float | None = None
-        """How long the server promises to keep the connection."""
+        """How long the server promises to keep the connection open."""
         self._on_idle = on_idle
         self._reader: ResponseReader | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -340,11 +340,11 @@ class HttpConnection(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
         self._can_read = _readiness(transport)
         if hasattr(transport, "max_size"):
-            # Parsing 256 KB of tiny chunks at once would hold the event loop.
+            # Parsing 256 KB of tiny chunks at once would block the event loop.
             transport.max_size = _READ_BYTES
 
     def is_stale(self) -> bool:
-        """Return whether an idle connection is closed, or has bytes that nobody asked for."""
+        """Return whether an idle connection is closed, or has received unexpected bytes."""
         return self.is_closed or self._can_read()
 
     async def request(self, method: str, head: bytes, body: bytes | None) -> ResponseHead:
@@ -392,7 +392,7 @@ class HttpConnection(asyncio.Protocol):
         return reader.take()
 
     def release(self) -> None:
-        """Stop reading: the connection is kept if the response is complete, else closed."""
+        """Stop reading: the connection is kept if the response is complete, and closed if not."""
         reader = self._reader
         if reader is None or self._draining is not None:
             return
@@ -410,7 +410,7 @@ class HttpConnection(asyncio.Protocol):
             self.close()
 
     def drain(self) -> None:
-        """Wait in the background for the end of a response whose rest is not needed."""
+        """Wait in the background for the end of a response that is no longer needed."""
         if self._reader is not None and not self._reader.is_complete and self._draining is None:
             self._resume()
             loop = asyncio.get_running_loop()
@@ -426,7 +426,7 @@ class HttpConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         reader = self._reader
         if reader is None or reader.is_complete:
-            # Nothing was asked.
+            # No request is waiting for a response.
             self.close()
             return
         try:
@@ -472,7 +472,7 @@ class HttpConnection(asyncio.Protocol):
         self._wake()
 
     async def _more(self) -> None:
-        """Wait until more has arrived; raises HttpFailure if nothing more will."""
+        """Wait for more data; raises HttpFailure if no more will arrive."""
         if self._error is not None:
             raise self._error
         if self.is_closed:
@@ -496,7 +496,7 @@ class HttpConnection(asyncio.Protocol):
 
 
 class HttpResponse:
-    """A response whose body is still to be read, by the methods of its connection."""
+    """A response whose body has not been read yet; its connection's methods read it."""
 
     def __init__(self, connection: HttpConnection, head: ResponseHead, url: str) -> None:
         self.status_code = head.status
@@ -521,7 +521,7 @@ class HttpResponse:
 
 
 def _readiness(transport: asyncio.BaseTransport) -> Callable[[], bool]:
-    """Return a check whether the socket can be read; the event loop may not know it yet."""
+    """Return a check for whether the socket is readable; the event loop may not know yet."""
     fd: int = transport.get_extra_info("socket").fileno()
     if not hasattr(select, "poll"):
         return lambda: bool(select.select([fd], [], [], 0)[0])
@@ -540,7 +540,7 @@ class StreamEvent(msgspec.Struct):
 
 
 class EventDecoder:
-    """Cuts a stream into events. An event without an empty line at its end is dropped."""
+    """Splits a stream into events. An event without an empty line at its end is dropped."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -578,7 +578,7 @@ class EventDecoder:
             self._parts.append(line)
             self._pending += len(line)
         if self._pending > self._limit:
-            text = f"an event of the stream has more than {self._limit} bytes"
+            text = f"an event in the stream has more than {self._limit} bytes"
             raise HttpFailure(text, is_too_large=True)
         return events
 
@@ -608,7 +608,7 @@ class EventDecoder:
 
 
 class ReceivedEvents(AsyncIterator[StreamEvent]):
-    """A response's events; *read_some* gives the next bytes, or nothing at the end.
+    """A response's events; *read_some* returns the next bytes, or nothing at the end.
 
     *limit* is an event's maximum size in bytes; a larger one raises HttpFailure.
     """

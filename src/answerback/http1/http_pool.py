@@ -35,11 +35,11 @@ class HttpUrl(msgspec.Struct, frozen=True):
     host: str
     port: int
     netloc: str
-    """The host and the port as in the `Host` header."""
+    """The host and the port, as in the `Host` header."""
     target: str
     """The path and the query."""
     login: str
-    """The user and the password in the URL, for the `Authorization` header."""
+    """The user and the password from the URL, for the `Authorization` header."""
 
     @property
     def origin(self) -> tuple[str, str, int]:
@@ -47,14 +47,14 @@ class HttpUrl(msgspec.Struct, frozen=True):
 
 
 def parse_url(url: str) -> HttpUrl:
-    """Read a URL; raises HttpFailure without showing the URL, which may have secrets."""
+    """Read a URL; raises HttpFailure without showing the URL, which may contain secrets."""
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
         if not host.isascii():
             host = host.encode("idna").decode()
     except ValueError as exc:
-        # The exception's text may quote a part of the password.
+        # The exception's text may quote part of the password.
         reason = "its host or port is malformed" if "@" in url else str(exc)
         raise HttpFailure(f"it is not a URL: {reason}", may_have_run=False) from None
     if scheme not in ("http", "https") or not host or any(each <= " " for each in host):
@@ -165,8 +165,8 @@ class HttpPool:
         first = proxy or where
         connection = HttpConnection(lambda idle: self._keep(where, idle))
         loop = asyncio.get_running_loop()
-        # uvloop tries one address after the other; it does not know this option.
-        # An address needs no race, in which asyncio loses a socket if it is cancelled.
+        # uvloop tries one address after the other; it does not support this option.
+        # An IP address needs no race; asyncio leaks a socket if a race is cancelled.
         is_address = ":" in first.host or first.host.replace(".", "").isdigit()
         can_race = isinstance(loop, BaseEventLoop) and not is_address
         race: Any = {"happy_eyeballs_delay": 0.25} if can_race else {}
@@ -175,7 +175,7 @@ class HttpPool:
                 tls = None
                 if "https" in (first.scheme, where.scheme):
                     if self._tls is None:
-                        # It reads hundreds of certificates.
+                        # This reads hundreds of certificates.
                         self._tls = await asyncio.to_thread(tls_context)
                     tls = self._tls
                 await loop.create_connection(
@@ -214,7 +214,7 @@ def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
     text = "".join((f"{method} {target} HTTP/1.1\r\n", *lines, "\r\n"))
     ends = len(lines) + 2
     if text.count("\n") != ends or text.count("\r") != ends or "\0" in text:
-        raise HttpFailure("a header has a line break in it", may_have_run=False)
+        raise HttpFailure("a header has a line break", may_have_run=False)
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
@@ -225,7 +225,7 @@ def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
 async def _open_tunnel(
     connection: HttpConnection, where: HttpUrl, proxy: HttpUrl, tls: SSLContext | None
 ) -> None:
-    """Ask the proxy for a tunnel to the server, and begin TLS in it."""
+    """Ask the proxy for a tunnel to the server, and start TLS in it."""
     host = f"[{where.host}]" if ":" in where.host else where.host
     target = f"{host}:{where.port}"
     headers = {"host": target}
@@ -280,7 +280,7 @@ def proxy_of(where: HttpUrl) -> HttpUrl | None:
 
 
 class Cookies:
-    """The servers' cookies, by which a load balancer finds its server."""
+    """The servers' cookies; a load balancer uses them to find the right server."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, str, int], dict[str, tuple[str, str]]] = {}
@@ -318,11 +318,11 @@ class Cookies:
 
 
 def _reason(exc: Exception) -> str:
-    """Say why there is no connection."""
+    """Return why a connection could not be opened."""
     text = str(exc) or type(exc).__name__
     if isinstance(exc, TimeoutError):
         return "it took too long"
-    # The error for several addresses has the others' texts, and no number of its own.
+    # The error for several addresses has the texts of their errors, but no errno.
     is_refused = isinstance(exc, ConnectionRefusedError) or f"[Errno {ECONNREFUSED}]" in text
     return "nothing answers there; is the server running?" if is_refused else text
 
@@ -351,8 +351,8 @@ async def fetch(
 ) -> Fetched:
     """Send a request without following redirects.
 
-    Raises HttpFailure; BodyTooLarge if the body has more than *limit* bytes. The caller limits
-    the time. Header names are in lower case.
+    Raises HttpFailure; BodyTooLarge if the body has more than *limit* bytes. Time limits are
+    up to the caller. Header names are in lower case.
     """
     pool = HttpPool(uses_proxies=uses_proxies, tls=tls)
     try:

@@ -1,6 +1,6 @@
-"""Finds the server's issuer of tokens: from its challenge, and from the metadata of both.
+"""Finds the server's token issuer, from the server's challenge and from the metadata of both.
 
-`send` keeps these requests out of nearer networks than the server's.
+`send` keeps these requests out of networks nearer than the server's.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ def _zone_of(address: str) -> int:
 
 
 async def check_zone(url: str, zone: int) -> None:
-    """Raise LoginError for a page without https, or in a nearer network zone than *zone*."""
+    """Raise LoginError for a page without https, or in a network zone nearer than *zone*."""
     if not is_secure(url):
         raise LoginError(
-            f"{mask_url(url)!r} should be an https URL; http is for this machine alone"
+            f"{mask_url(url)!r} should be an https URL; http is allowed only for this machine"
         )
     if zone > 0 and await network_zone(url) < zone:
         raise LoginError(
-            f"{mask_url(url)!r} leads into a private network, which the server is not part of"
+            f"{mask_url(url)!r} is in a private network that the server is not part of"
         )
 
 
 _SECONDS = 15.0
-"""Seconds for a whole request."""
+"""How many seconds a whole request may take."""
 _MAX_DOCUMENT = 256 * 1024
 """The maximum size of a document, in bytes."""
 _REDIRECTS = 3
@@ -95,7 +95,7 @@ async def send(
 
     *zone* is the nearest network zone that the request may go to: a server on the internet must
     not make this machine send requests to addresses that only this machine can reach.
-    A GET is redirected at most three times; a POST never, because it has secrets.
+    A GET is redirected at most three times; a POST never, because it contains secrets.
     """
     content: bytes | None = None
     sent: dict[str, str] = {}
@@ -110,7 +110,7 @@ async def send(
         async with asyncio.timeout(_SECONDS):
             for _ in range(_REDIRECTS + 1):
                 await check_zone(url, zone)
-                # The environment's proxies are not for this machine itself.
+                # The environment's proxies do not apply to this machine itself.
                 proxies = not is_loopback_url(url)
                 found = await fetch(
                     method, url, sent, content, limit=_MAX_DOCUMENT, uses_proxies=proxies
@@ -120,7 +120,7 @@ async def send(
                     break
                 url = urljoin(url, location)
             else:
-                raise LoginError(f"{mask_url(url)} is redirected too often")
+                raise LoginError(f"{mask_url(url)} redirects too many times")
     except TimeoutError:
         raise LoginError(f"{mask_url(url)} did not answer within {_SECONDS:g} seconds") from None
     except BodyTooLarge:
@@ -169,7 +169,7 @@ def read_challenges(header: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def bearer_challenge(header: str) -> BearerChallenge:
-    """Return the first challenge of its kind; an empty one if there is none."""
+    """Return the first bearer challenge; an empty one if there is none."""
     for scheme, parameters in read_challenges(header):
         if scheme == "bearer":
             return BearerChallenge(
@@ -189,7 +189,7 @@ class ResourceMetadata(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...] = ()
     """The scopes to ask for if the challenge names none."""
     is_guess: bool = False
-    """Whether nothing says who issues tokens, and the server itself is tried."""
+    """Whether nothing says who issues tokens, so that the server itself is tried."""
 
 
 class IssuerMetadata(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,7 +209,7 @@ class IssuerMetadata(msgspec.Struct, frozen=True, kw_only=True):
 async def find_resource(
     server: str, metadata_url: str, zone: int, issuer: str = ""
 ) -> ResourceMetadata:
-    """Fetch the metadata of the server at a URL; *metadata_url* is the address in its challenge.
+    """Fetch a server's metadata; *metadata_url* is the address in its challenge.
 
     A server without metadata is its own issuer, as in MCP 2025-03-26, unless the client is
     registered with *issuer*.
@@ -240,7 +240,7 @@ async def find_resource(
         failures.append(f"{mask_url(url)} answered with HTTP status {response.status}")
     if all("HTTP status 4" in each for each in failures):
         return ResourceMetadata(server, (issuer or site,), is_guess=not issuer)
-    raise LoginError(f"it is not known where to log in to {server}: {'; '.join(failures)}")
+    raise LoginError(f"cannot find out where to log in to {server}: {'; '.join(failures)}")
 
 
 def _covers(resource: str, server: str) -> bool:
@@ -260,7 +260,7 @@ def _strings(value: Json) -> tuple[str, ...]:
 
 
 async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
-    """Fetch an issuer's metadata; raises LoginError if they are another's, or unusable."""
+    """Fetch an issuer's metadata; raises LoginError if it is unusable, or another issuer's."""
     if not is_secure(issuer):
         raise LoginError(f"the issuer {issuer!r} should be an https URL")
     failures = []
@@ -278,7 +278,7 @@ async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
         if named != issuer:
             failures.append(f"{mask_url(url)} is the metadata of {named!r}, not of {issuer!r}")
             continue
-        # Some issuers write null for a member that they do not have.
+        # Some issuers write null for members that they do not have.
         given = {name: value for name, value in document.items() if value is not None}
         try:
             found = msgspec.convert(given, IssuerMetadata)

@@ -18,41 +18,41 @@ if TYPE_CHECKING:
     from .server_login import ServerLogin
 
 AskClient = Callable[[str], Any]
-"""Gets the issuer's URL, and returns a RegisteredClient, its id, or None; may be async."""
+"""Called with the issuer's URL; returns a RegisteredClient, its id, or None. May be async."""
 _ANY_PORT = "http://127.0.0.1:0/callback"
 
 
 class LoginOptions(TypedDict, total=False):
-    """The options of `Login`."""
+    """Options for `Login`."""
 
     document: str
-    """The https URL of your application's own metadata document, which is its client id."""
+    """The https URL of your application's own metadata document, which serves as its client id."""
     name: str
-    """The name under which the program registers; users read it when they are asked to agree."""
+    """The name that the program registers under; users see it when they are asked for consent."""
     ask_client: AskClient | None
-    """Gets the URL of an issuer that does not register programs by itself, and returns a
+    """Called with the URL of an issuer that does not register programs automatically; returns a
     RegisteredClient, its id, or None."""
     scopes: Sequence[str]
-    """The scopes to ask for besides those that the server names."""
+    """Scopes to request in addition to those that the server names."""
     store: TokenStore | None
-    """Keeps the tokens; by default in memory."""
+    """Stores the tokens; in memory by default."""
     open_url: OpenUrl
     """Shows the user the login page; by default `browser`. `paste` is for machines without one."""
     redirect_uri: str
-    """The address on this machine to which the browser returns; by default any free port."""
+    """The address on this machine that the browser returns to; any free port by default."""
     timeout: float
-    """Seconds that the user has for the login; 300 by default."""
+    """How many seconds the user has to log in; 300 by default."""
     assume_pkce: bool
-    """Whether an issuer supports PKCE with S256 even if its metadata say nothing about it, as
-    Entra's; False by default."""
+    """Whether to assume that an issuer supports PKCE with S256 even if its metadata does not say
+    so, as with Entra; False by default."""
 
 
 class Login:
-    """Logs in when a server asks for it, and gives the requests their tokens.
+    """Logs in when a server asks for it, and adds the tokens to requests.
 
-    The client is, in this order: *client*, which the issuer already knows, as a RegisteredClient
-    or its id; your application's `document`; one that is registered now; or the one that
-    `ask_client` returns. `LoginOptions` lists the options.
+    The client is the first of these that exists: *client*, which the issuer already knows, as a
+    RegisteredClient or its id; your application's `document`; a client that is registered on the
+    spot; or the one that `ask_client` returns. `LoginOptions` lists the options.
     """
 
     grant = "authorization_code"
@@ -81,7 +81,7 @@ class Login:
         self.assume_pkce = options.get("assume_pkce", False)
 
     def for_server(self, url: str) -> ServerLogin:
-        """Return the login to one server; `connect` calls this."""
+        """Return the login for one server; `connect` calls this."""
         from .server_login import ServerLogin
 
         return ServerLogin(self, url)
@@ -92,10 +92,10 @@ class Login:
 
 
 class ClientCredentials(Login):
-    """Logs in as the program itself, without a user (the grant `client_credentials`).
+    """Logs in as the program itself, without a user (the `client_credentials` grant).
 
-    *client* has a secret or a private key. *scopes* are the scopes to ask for besides those that
-    the server names. *store* keeps the tokens; by default in memory.
+    *client* has a secret or a private key. *scopes* are requested in addition to those that the
+    server names. *store* keeps the tokens; in memory by default.
     """
 
     grant = "client_credentials"
@@ -118,10 +118,10 @@ class BearerToken:
     def __init__(self, token: str, url: str) -> None:
         if not is_secure(url):
             raise BadTarget(
-                f"a token is sent over https or to this machine only, not to {mask_url(url)}"
+                f"a token is only sent over https or to this machine, not to {mask_url(url)}"
             )
         if not token or not token.isascii() or not token.isprintable() or " " in token:
-            raise BadTarget("a token has no spaces; give other headers as headers=")
+            raise BadTarget("a token cannot contain spaces; pass other headers as headers=")
         self._headers = {"authorization": f"Bearer {token}"}
 
     async def headers(self) -> Mapping[str, str]:
@@ -146,5 +146,5 @@ def auth_for(
         has_own = any(name.lower() == "authorization" for name in headers)
         return None if has_own else auth.for_server(url)
     if isinstance(auth, type):
-        raise TypeError(f"auth has {auth.__name__} itself; write {auth.__name__}(…)")
+        raise TypeError(f"auth is the class {auth.__name__} itself; write {auth.__name__}(…)")
     return auth

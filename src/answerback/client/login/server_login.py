@@ -1,4 +1,4 @@
-"""The login to one server: where to log in, the login itself, and the tokens of the requests.
+"""Login to one server: where to log in, the login itself, and the tokens for requests.
 
 `ServerLogin` answers challenges with a refreshed token, a login, or a login for more scopes.
 """
@@ -34,12 +34,12 @@ from .token_store import Grant, RegisteredClient
 from .user_consent import Consent, LoopbackRedirect, call_user
 
 _SECONDS = 30.0
-"""Seconds for all metadata of one login."""
+"""How many seconds fetching all metadata for one login may take."""
 _MAX_ISSUERS = 3
 
 
 class ChosenIssuer(msgspec.Struct, frozen=True):
-    """The issuer to log in at, found for one of a server's challenges."""
+    """The issuer to log in with, chosen for one of a server's challenges."""
 
     server: str
     resource: ResourceMetadata
@@ -51,9 +51,9 @@ class ChosenIssuer(msgspec.Struct, frozen=True):
 async def choose_issuer(
     login: Login, server: str, asked: BearerChallenge, last: str
 ) -> ChosenIssuer:
-    """Choose where to log in to the server at a URL; *last* is the last login's issuer.
+    """Choose where to log in to a server; *last* is the last login's issuer.
 
-    Nobody is asked, so all of it has to end in time: it is bounded by the call's time-out too.
+    No user is involved yet, so there is a time limit, and the call's time-out applies too.
     """
     client = login.client
     named = client.issuer if client is not None and client.issuer else ""
@@ -69,14 +69,14 @@ async def choose_issuer(
                     failure = failure or exc
     except TimeoutError:
         text = (
-            f"it is not known where to log in to {mask_url(server)}: its metadata and its issuer's"
+            f"cannot find out where to log in to {mask_url(server)}: its metadata and its issuer's"
         )
         raise LoginError(f"{text} did not arrive within {_SECONDS:g} seconds") from None
     assert failure is not None
     if resource.is_guess:
         text = (
             f"{mask_url(server)} does not say where to log in; if you have a key or a token for "
-            "it, give it as auth= of connect, or as --token on the command line"
+            "it, pass it to connect as auth=, or as --token on the command line"
         )
         raise LoginError(f"{text} ({failure})")
     raise failure
@@ -85,7 +85,7 @@ async def choose_issuer(
 async def _allowed(
     login: Login, server: str, issuers: tuple[str, ...], last: str
 ) -> tuple[str, ...]:
-    """Return the issuers that may be used, the last one first; a registered client has only one."""
+    """Return the usable issuers, the last one used first; a registered client has only one."""
     client = login.client
     if client is not None:
         issuer = client.issuer or await login.records.bound_issuer(server, client.id)
@@ -184,7 +184,7 @@ async def _endpoint(login: Login, chosen: ChosenIssuer, client: RegisteredClient
 
 
 _STEP_UPS = 8
-"""How often the user is asked for more scopes in one connection."""
+"""How many times the user is asked for more scopes on one connection."""
 _MAX_REASON = 200
 """How much of a server's reason is shown."""
 _RETRY = 30.0
@@ -193,7 +193,7 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 class ServerLogin:
-    """Gives the requests to one server their tokens; one login runs at a time."""
+    """Supplies tokens for requests to one server; only one login runs at a time."""
 
     def __init__(self, login: Login, url: str) -> None:
         self._login = login
@@ -206,13 +206,13 @@ class ServerLogin:
         self._grant: Grant | None = None
         self._headers = _NO_HEADERS
         self._is_untried = False
-        """Whether the token is the answer to a challenge, and no request was sent since."""
+        """Whether the token is the answer to a challenge, and no request has been sent since."""
         self._came_by_refresh = False
         self._retry_at = 0.0
         self._stepped_up: set[frozenset[str]] = set()
 
     async def headers(self) -> Mapping[str, str]:
-        """Return the next request's headers; first refresh a token that expires soon."""
+        """Return the next request's headers, after refreshing a token that is about to expire."""
         self._is_untried = False
         if self._is_loaded and (self._grant is None or not self._grant.is_expired):
             return self._headers
@@ -231,14 +231,14 @@ class ServerLogin:
         return self._headers
 
     async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
-        """Return the headers with which to resend a refused request; raises LoginError."""
+        """Return headers for resending a refused request; raises LoginError."""
         asked = bearer_challenge(challenge.headers.get("www-authenticate", ""))
         if challenge.status == 403 and asked.error != "insufficient_scope":
             reason = asked.description or " ".join(challenge.body.decode(errors="replace").split())
             text = f"the server does not allow this (HTTP status 403): {reason[:_MAX_REASON]}"
             raise LoginError(text, code="FORBIDDEN")
         if not is_secure(self._url):
-            text = f"{mask_url(self._url)} asks for a login, but tokens are sent over https only"
+            text = f"{mask_url(self._url)} asks for a login, but tokens are only sent over https"
             raise LoginError(text)
         with self._clocks.waiting():
             async with self._lock:
@@ -263,7 +263,7 @@ class ServerLogin:
 
     async def _answer(self, asked: BearerChallenge, *, steps_up: bool) -> None:
         if steps_up:
-            # The user is asked once for the same scopes, and not too often for others.
+            # The user is asked only once for the same scopes, and only a few times for others.
             wanted = frozenset(asked.scopes)
             if wanted in self._stepped_up or len(self._stepped_up) >= _STEP_UPS:
                 names = " ".join(asked.scopes) or "more scopes"
@@ -283,14 +283,14 @@ class ServerLogin:
             is_new = self._is_untried and not grant.is_expired
             if is_new and not self._came_by_refresh:
                 reason = f": {asked.description[:_MAX_REASON]}" if asked.description else ""
-                text = "the server does not accept the token that the login gave"
+                text = "the server does not accept the token from the login"
                 raise LoginError(text + reason)
             if grant.refresh_token and not is_new:
                 try:
                     await self._refresh(grant, chosen.issuer)
                     return
                 except TokenRefused:
-                    # Another process may have refreshed it; otherwise it needs a login.
+                    # Another process may have refreshed it; otherwise a login is needed.
                     if self._grant is not None and self._grant.header != grant.header:
                         return
         known = grant.scopes if is_same and grant is not None else ()
@@ -300,7 +300,7 @@ class ServerLogin:
     def _scopes(
         self, asked: BearerChallenge, chosen: ChosenIssuer, known: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Return a challenge's scopes, else the metadata's, with those asked for before."""
+        """Return a challenge's scopes, or else the metadata's, plus those requested before."""
         wanted = asked.scopes or chosen.resource.scopes
         scopes = dict.fromkeys((*known, *wanted, *self._login.scopes))
         scopes.pop("offline_access", None)
@@ -311,9 +311,9 @@ class ServerLogin:
         return (*scopes, "offline_access") if scopes and is_offline else tuple(scopes)
 
     async def _refresh(self, grant: Grant, issuer: IssuerMetadata) -> None:
-        """Refresh the token. A request that is cancelled meanwhile waits until this has ended.
+        """Refresh the token; a request that is cancelled still waits until this has ended.
 
-        The issuer may give a refresh token only once, so the answer must be kept.
+        The issuer may send a new refresh token only once, so the answer must be kept.
         """
         running = asyncio.get_running_loop().create_task(self._exchange(grant, issuer))
         try:
@@ -334,7 +334,7 @@ class ServerLogin:
         except TokenRefused as exc:
             await self._load()
             if self._grant is None or self._grant.header == grant.header:
-                # Forget a refresh token that the issuer refuses, or a client unknown to it.
+                # Forget a refresh token that the issuer refuses, or a client that it does not know.
                 records = self._login.records
                 if exc.error == "invalid_client" and grant.client.dynamic:
                     await records.keep_registration(grant.issuer, None)

@@ -1,4 +1,4 @@
-"""A program's client at an issuer, and its requests to the issuer's token endpoint."""
+"""A program's registered client, and its requests to the issuer's token endpoint."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ async def _register(
     found = response.document
     if response.status not in (200, 201) or not isinstance(found.get("client_id"), str):
         raise LoginError(
-            f"{issuer.issuer} does not register this program: {response.reason}; register a client "
-            f"there with the redirect address {redirect}, and give Login(client=…) its id"
+            f"{issuer.issuer} refused to register this program: {response.reason}; register a "
+            f"client there with the redirect address {redirect}, and pass its id as Login(client=…)"
         )
     secret = found.get("client_secret")
     method = found.get("token_endpoint_auth_method")
@@ -103,8 +103,9 @@ async def _ask(login: Login, issuer: str, redirect: str) -> RegisteredClient:
         if isinstance(found, RegisteredClient):
             return msgspec.structs.replace(found, issuer=found.issuer or issuer)
     raise LoginError(
-        f"{issuer} registers no programs by itself; register a client there with the redirect "
-        f"address {redirect}, and give its id: Login(client=RegisteredClient(id, secret, issuer))"
+        f"{issuer} does not register programs automatically; register a client there with the "
+        f"redirect address {redirect}, and pass it: "
+        "Login(client=RegisteredClient(id, secret, issuer))"
     )
 
 
@@ -112,19 +113,19 @@ _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS = 120
 _MAX_LIFETIME = 10 * 365 * 86400
 _EARLY = 30.0
-"""Seconds before its expiry when a token is no longer used; fewer if it is short-lived."""
+"""How many seconds before its expiry a token stops being used; fewer if it is short-lived."""
 
 
 class TokenRefused(LoginError):
-    """The issuer refuses a token; *error* is its code, such as `invalid_grant`."""
+    """The issuer refused to issue a token; *error* is the error code, such as `invalid_grant`."""
 
     def __init__(self, response: LoginResponse, issuer: str) -> None:
-        super().__init__(f"{issuer} gives no token: {response.reason}")
+        super().__init__(f"{issuer} issued no token: {response.reason}")
         self.error = response.error
 
 
 class TokenEndpoint(msgspec.Struct, frozen=True):
-    """The issuer's page that gives tokens to one client, for one server."""
+    """The issuer's endpoint that issues tokens to one client, for one server."""
 
     issuer: IssuerMetadata
     client: RegisteredClient
@@ -144,7 +145,7 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
         return await self._request(form, scopes)
 
     async def refresh(self, grant: Grant) -> Grant:
-        """Get new tokens for a refresh token, which stays if there is no new one."""
+        """Get new tokens for a refresh token, which is kept if there is no new one."""
         form = {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
         return await self._request(form, grant.scopes, grant.refresh_token)
 
@@ -167,7 +168,7 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
             form={**form, "resource": self.resource, **proof},
         )
         if response.status >= 500:
-            raise LoginError(f"{self.issuer.token_endpoint} does not work: {response.reason}")
+            raise LoginError(f"{self.issuer.token_endpoint} failed: {response.reason}")
         if response.status >= 300 or response.error:
             raise TokenRefused(response, self.issuer.issuer)
         found = response.document
@@ -175,7 +176,7 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
         if not isinstance(token, str) or not token.isascii() or not token.isprintable():
             raise LoginError(f"{self.issuer.issuer} sent no access token")
         if not isinstance(kind, str) or kind.lower() != "bearer":
-            raise LoginError(f"{self.issuer.issuer} sent a token of the type {kind!r}")
+            raise LoginError(f"{self.issuer.issuer} sent a token of type {kind!r}")
         granted = found.get("scope")
         more = granted.split() if isinstance(granted, str) else ()
         return Grant(
@@ -190,7 +191,7 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
 
 
 def _expiry(seconds: Any) -> float:
-    """Return when a token is no longer used; some issuers write the seconds as a text."""
+    """Return when a token stops being used; some issuers send the seconds as a string."""
     try:
         left = float(seconds)
     except (TypeError, ValueError):
@@ -203,13 +204,13 @@ def _expiry(seconds: Any) -> float:
 def client_proof(
     client: RegisteredClient, issuer: IssuerMetadata
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the headers and the form fields by which a client authenticates."""
+    """Return the headers and form fields that authenticate a client."""
     method = client.auth_method or _method_for(client, issuer)
     match method:
         case "client_secret_basic":
             pair = f"{quote(client.id, safe='')}:{quote(client.secret or '', safe='')}"
             header = {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
-            # The id is in the form as well, because the servers of the official SDK look for it.
+            # The id is in the form as well, because the official SDK's servers look for it.
             return header, {"client_id": client.id}
         case "client_secret_post":
             return {}, {"client_id": client.id, "client_secret": client.secret or ""}
@@ -219,7 +220,7 @@ def client_proof(
             return {}, {"client_id": client.id, **proof}
         case "none":
             return {}, {"client_id": client.id}
-    raise LoginError(f"{issuer.issuer} wants {method!r}, by which this client cannot log in")
+    raise LoginError(f"{issuer.issuer} wants {method!r}, which this client does not support")
 
 
 def _method_for(client: RegisteredClient, issuer: IssuerMetadata) -> str:
@@ -228,14 +229,14 @@ def _method_for(client: RegisteredClient, issuer: IssuerMetadata) -> str:
     if client.secret is None:
         return "none"
     supported = issuer.token_endpoint_auth_methods_supported
-    # Without the member an issuer takes `client_secret_basic` (RFC 8414, section 2).
+    # Without this member, an issuer accepts `client_secret_basic` (RFC 8414, section 2).
     if supported is None or "client_secret_basic" in supported:
         return "client_secret_basic"
     return "client_secret_post" if "client_secret_post" in supported else "none"
 
 
 def _assertion(client: RegisteredClient, issuer: str) -> str:
-    """Return a signed statement of who the client is (RFC 7523)."""
+    """Return a signed assertion of the client's identity (RFC 7523)."""
     with needs_extra("auth"):
         from joserfc import jwk, jws
 

@@ -1,6 +1,6 @@
 """Where logins are kept: in memory, in a private file, or in the system's keyring.
 
-A store keeps texts by keys. The keys name the issuer, the server and the client, so that tokens
+A store maps keys to strings. The keys name the issuer, the server and the client, so that tokens
 and registrations are never used elsewhere.
 """
 
@@ -26,7 +26,7 @@ else:
     import msvcrt
 
 _LOCK_SECONDS = 10.0
-"""Seconds to wait for another process that writes the file."""
+"""Seconds to wait for another process that is writing the file."""
 
 
 class TokenStore(Protocol):
@@ -36,11 +36,11 @@ class TokenStore(Protocol):
         """Return the saved text; None if there is none."""
 
     def save(self, key: str, text: str | None) -> None:
-        """Keep a text; None removes it."""
+        """Save a text; None removes it."""
 
 
 class MemoryTokens:
-    """Keeps logins as long as this object exists."""
+    """Keeps logins for as long as this object exists."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
@@ -62,7 +62,7 @@ class FileTokens:
     """Keeps logins in a JSON file that only its owner may read (mode 0600).
 
     *path* is the file, which is created if needed. Several processes may use one file: a writer
-    holds a lock, and replaces the file at once.
+    holds a lock, and replaces the file atomically.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -79,7 +79,7 @@ class FileTokens:
                 texts.pop(key, None)
             else:
                 texts[key] = text
-            # The lock is held, so such a file is what a killed process left.
+            # The lock is held, so such a file was left by a killed process.
             name = self.path.with_name(f"{self.path.name}.new")
             name.unlink(missing_ok=True)
             try:
@@ -106,7 +106,7 @@ class FileTokens:
         except FileNotFoundError:
             return {}
         except msgspec.MsgspecError:
-            text = f"{self.path} is not a file of logins; remove it, and log in again"
+            text = f"{self.path} is not a login file; remove it, and log in again"
             raise LoginError(text) from None
         except OSError as exc:
             raise LoginError(f"cannot read {self.path}: {exc.strerror}") from None
@@ -115,7 +115,7 @@ class FileTokens:
 class KeyringTokens:
     """Keeps logins in the system's keyring; needs `pip install 'answerback[keyring]'`.
 
-    *service* is the name under which the keyring shows them.
+    *service* is their service name in the keyring.
     """
 
     def __init__(self, service: str = "answerback") -> None:
@@ -175,11 +175,11 @@ class RegisteredClient(msgspec.Struct, frozen=True, omit_defaults=True):
     secret: str | None = None
     """The client's secret, if it has one."""
     issuer: str | None = None
-    """Where the client is registered; its secret is sent to nobody else. None for any issuer."""
+    """Where the client is registered; its secret is sent nowhere else. None for any issuer."""
     private_key: str | None = None
-    """A PEM text, for issuers that want signed assertions (`private_key_jwt`)."""
+    """A key in PEM format, for issuers that want signed assertions (`private_key_jwt`)."""
     auth_method: str = ""
-    """How the client authenticates; by default as the issuer's metadata allow."""
+    """How the client authenticates; by default, as the issuer's metadata allows."""
     redirect_uri: str = ""
     """The registered redirect address; by default any on this machine."""
     expires: float = 0.0
@@ -202,9 +202,9 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     access_token: str
     refresh_token: str = ""
     expires: float = 0.0
-    """When the access token is no longer used, in seconds since 1970; 0 if unknown."""
+    """When the access token stops being used, in seconds since 1970; 0 if unknown."""
     scopes: tuple[str, ...] = ()
-    """The requested and the granted scopes."""
+    """The requested and granted scopes."""
 
     @property
     def header(self) -> str:
@@ -225,7 +225,7 @@ class LoginRecords:
         self._store = store
 
     async def grant(self, server: str, client: str) -> Grant | None:
-        """Load the last login to a server with a client; *client* is empty for any."""
+        """Load the last login to a server with a client; *client* is empty for any client."""
         last = await self._load(_key("last", server, client), tuple[str, str, str])
         return None if last is None else await self._load(_key("token", *last), Grant)
 
@@ -243,7 +243,7 @@ class LoginRecords:
         await self._save(_key("client", issuer), client)
 
     async def bound_issuer(self, server: str, client: str) -> str | None:
-        """Load the issuer at which a client without a named issuer was first used."""
+        """Load the issuer that a client without a named issuer was first used with."""
         return await self._load(_key("issuer", server, client), str)
 
     async def bind_issuer(self, server: str, client: str, issuer: str) -> None:

@@ -1,5 +1,5 @@
 """The user's part of a login, in a browser: the authorization request, the redirect address, and
-the check of the answer (PKCE S256, state, iss)."""
+checking the answer (PKCE S256, state, iss)."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _PAGE = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>Login</title>"
     "<body style='font-family:sans-serif;margin:4em auto;max-width:30em'><p>{}</p></body></html>"
 )
-_TAKEN = "The program has got the answer. You can close this page."
-_REFUSED = "This answer does not belong to a login that is waiting."
+_TAKEN = "The program has received the answer. You can close this page."
+_REFUSED = "This answer does not belong to a pending login."
 
 
 class LoopbackRedirect:
     """Listens on 127.0.0.1 while the user logs in: `async with LoopbackRedirect(uri) as redirect`.
 
-    Port 0 in *uri* means a free one. Only requests for the path of *uri* whose query *accepts*
-    accepts are answers; others get an error page, and the wait continues.
+    Port 0 in *uri* means any free port. A request is an answer only if it has the path of *uri* and
+    *accepts* accepts its query; others get an error page, and the wait continues.
     """
 
     def __init__(self, uri: str) -> None:
         parts = urlsplit(uri)
         if parts.scheme != "http" or parts.hostname not in ("127.0.0.1", "localhost", "::1"):
             raise ValueError(
-                f"redirect_uri={uri!r} should be an http address of this machine, such as "
+                f"redirect_uri={uri!r} should be an http address on this machine, such as "
                 "'http://127.0.0.1:3030/callback'"
             )
         self._host = parts.hostname
@@ -53,7 +53,7 @@ class LoopbackRedirect:
         self._answer: asyncio.Future[dict[str, str]] | None = None
         self.accepts: Callable[[Mapping[str, str]], bool] = bool
         self.refused = 0
-        """How many answers from other logins arrived."""
+        """How many answers from other logins have arrived."""
 
     @property
     def uri(self) -> str:
@@ -77,7 +77,7 @@ class LoopbackRedirect:
         self._server.close()
 
     async def answer(self) -> dict[str, str]:
-        """Wait for the answer: the query of the redirect address."""
+        """Wait for the answer: the query sent to the redirect address."""
         assert self._answer is not None
         return await asyncio.shield(self._answer)
 
@@ -114,12 +114,12 @@ class LoopbackRedirect:
 
 
 OpenUrl = Callable[[str], Any]
-"""Shows the user a page. It returns nothing if the browser returns to the redirect address by
-itself, or the address or the code that the user pasted; may be async."""
+"""Shows the user a page. Returns nothing if the browser goes to the redirect address by itself,
+otherwise the address or the code that the user pasted. May be async."""
 
 
 class Consent(msgspec.Struct, frozen=True, kw_only=True):
-    """One authorization request, with the secrets that check its answer."""
+    """One authorization request, with the secrets for checking its answer."""
 
     issuer: IssuerMetadata
     client_id: str
@@ -133,7 +133,7 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         issuer = self.issuer
         if not issuer.authorization_endpoint:
-            raise LoginError(f"{issuer.issuer} has no page on which users log in")
+            raise LoginError(f"{issuer.issuer} has no page where users log in")
         methods = issuer.code_challenge_methods_supported
         if "S256" not in methods and (methods or not self.assume_pkce):
             hint = "" if methods else "; if you know that it does, write Login(assume_pkce=True)"
@@ -144,7 +144,7 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def url(self) -> str:
-        """The page on which the user logs in."""
+        """The page where the user logs in."""
         digest = sha256(self.verifier.encode()).digest()
         query = {
             "response_type": "code",
@@ -158,7 +158,7 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
         if self.scopes:
             query["scope"] = " ".join(self.scopes)
         if "offline_access" in self.scopes:
-            # OpenID Connect gives no refresh token without it.
+            # OpenID Connect issues no refresh token without it.
             query["prompt"] = "consent"
         page = self.issuer.authorization_endpoint
         return f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(query)}"
@@ -168,15 +168,15 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
         return compare_digest(answer.get("state", "").encode(), self.state.encode())
 
     def code_of(self, answer: Mapping[str, str]) -> str:
-        """Return an answer's code; raises LoginError if it has none, or is not the issuer's."""
+        """Return an answer's code; raises LoginError if it has none, or is another issuer's."""
         if not self.is_answer(answer):
             raise LoginError("the answer belongs to another login: its state differs; log in again")
         issuer, named = self.issuer.issuer, answer.get("iss")
         if named is None and self.issuer.authorization_response_iss_parameter_supported:
             raise LoginError(f"the answer does not name its issuer, which {issuer} always does")
-        # Compared as it is: a URL that only means the same is another issuer.
+        # Compared exactly: an equivalent URL is a different issuer.
         if named is not None and named != issuer:
-            raise LoginError(f"the answer is of the issuer {named!r}, not of {issuer!r}")
+            raise LoginError(f"the answer is from the issuer {named!r}, not from {issuer!r}")
         if "error" in answer:
             if answer["error"] == "access_denied":
                 raise LoginError("the user did not agree to the login", code="FORBIDDEN")
@@ -195,7 +195,7 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
             query = urlsplit(text).query if "://" in text else text.lstrip("?")
             return dict(parse_qsl(query))
         if self.issuer.authorization_response_iss_parameter_supported:
-            raise LoginError("paste the whole address, not the code alone: it names the issuer")
+            raise LoginError("paste the whole address, not just the code: it names the issuer")
         # A bare code has no state. The verifier ties it to this login.
         return {"code": text, "state": self.state}
 
@@ -210,10 +210,10 @@ async def call_user(function: Callable[..., Any], *arguments: object) -> object:
         answer.set_running_or_notify_cancel()
         try:
             answer.set_result(function(*arguments))
-        except Exception as exc:  # noqa: BLE001 -- whatever it is, the waiting task gets it
+        except Exception as exc:  # noqa: BLE001 -- the waiting task gets any exception
             answer.set_exception(exc)
 
-    # A thread that waits for a person must not hold up the end of the program.
+    # A thread that waits for a person must not keep the program from exiting.
     threading.Thread(target=run, name="answerback-login", daemon=True).start()
     found = await asyncio.wrap_future(answer)
     return await found if inspect.isawaitable(found) else found
@@ -226,12 +226,12 @@ def browser(url: str) -> None:
     if not webbrowser.open(url):
         raise LoginError(
             "there is no browser on this machine; use Login(open_url=paste), which asks for the "
-            "address that another browser ends at"
+            "address that another browser ends up at"
         )
 
 
 def paste(url: str) -> str:
-    """Ask the user to open a page anywhere, and to paste the address that the browser ends at."""
+    """Ask the user to open a page in any browser, and to paste the address that it ends up at."""
     sys.stderr.write(
         f"Open this page in a browser, and log in:\n\n  {url}\n\n"
         "The browser then tries to open an address on this machine, which may fail.\n"
