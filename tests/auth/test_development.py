@@ -130,7 +130,7 @@ def test_the_server_does_not_start_with_test_tokens_away_from_loopback(
     done = subprocess.run(command, capture_output=True, timeout=30, cwd=app_path.parent)
 
     assert done.returncode == 2
-    assert b"this machine alone" in done.stderr
+    assert b"this machine" in done.stderr
 
 
 def test_test_tokens_for_an_app_with_keys_are_refused_with_what_the_app_has(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_the_token_command_does_not_ask_a_proxy_and_says_who_gives_no_tokens() -
         done = subprocess.run([*command, other.url], capture_output=True, timeout=30, env=env)
 
     assert done.returncode == 2
-    assert b"gives no test tokens (404); start it with: serve --dev-auth" in done.stderr
+    assert b"does not issue test tokens (404); start it with: serve --dev-auth" in done.stderr
     assert other.posted
     assert not proxy.counts
 

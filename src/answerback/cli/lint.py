@@ -20,7 +20,7 @@ from ..rules.reports import summary
 from .program import Program, write_stderr
 
 _STDIN = "-"
-_PROGRESS_BYTES = 20 * 1024 * 1024  # A smaller file is done before a progress bar helps.
+_PROGRESS_BYTES = 20 * 1024 * 1024  # A smaller file is finished before a progress bar would help.
 _FORMATS = ("text", "json", "sarif")
 _EPILOG = """\
 FILE holds recorded replies: JSON, JSONL, JSON-RPC frames, or a log of the MCP Inspector or of a
@@ -93,7 +93,7 @@ def _lint_options(options: Namespace) -> LintOptions:
         raise CannotLint(str(exc)) from None
     if options.version is not None and options.version not in VERSIONS:
         known = ", ".join(VERSIONS)
-        raise CannotLint(f"no version of MCP is called {options.version!r}; there are {known}")
+        raise CannotLint(f"there is no MCP version {options.version!r}; the versions are {known}")
     version = VERSIONS.get(options.version)
     return LintOptions(dialect=options.dialect, version=version, rules=rules, fix=options.fix)
 

@@ -48,7 +48,7 @@ def check_output(options: Options) -> None:
 
 
 def first_items(reply: Reply[Any], limit: int | None) -> Reply[Any]:
-    """Return the reply with the first items of its list, or of its page; say how many there are."""
+    """Return the reply with only the first items of its list or page; print how many there are."""
     if limit is None or reply.error is not None or not reply.has_data:
         return reply
     data = msgspec.json.decode(reply.encoded or msgspec.json.encode(reply.data))

@@ -1,4 +1,4 @@
-"""The peer of a `call`: shows progress and log messages on stderr, and asks questions there."""
+"""The peer for `call`: shows progress and log messages on stderr, and asks questions there."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _write(text: str) -> None:
 
 
 def _printable(data: Json) -> str:
-    """Return the data as text without control characters that could drive the terminal."""
+    """Return the data as text without control characters that could affect the terminal."""
     # Imported here: most tools send no progress and no log messages.
     from ..dialects.readable import render
 

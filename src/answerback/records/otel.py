@@ -24,7 +24,7 @@ _METHODS = {
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 _INVALID_PARAMS, _INTERNAL_ERROR, _RESOURCE_NOT_FOUND = "-32602", "-32603", "-32002"
 _UNKNOWN = "_OTHER"
-"""OpenTelemetry's word for a value that is not one of the known ones."""
+"""OpenTelemetry's name for any value outside the known ones."""
 _W3C = TraceContextTextMapPropagator()
 
 
@@ -52,7 +52,7 @@ class OpenTelemetry(WriteOnlySink):
         self._other_durations = meter.create_histogram(
             "answerback.call.duration",
             unit="s",
-            description="The duration of calls that came over other wires than MCP.",
+            description="The duration of calls over wires other than MCP.",
             explicit_bucket_boundaries_advisory=_BUCKETS,
         )
         self._lost = meter.create_counter(
@@ -106,7 +106,7 @@ def span_name(event: Event) -> str:
 
 
 def _known_name(event: Event) -> str:
-    """Return the called name, unless a client made it up: each one would be a new series."""
+    """Return the called name, unless a client made it up: each name would become a new series."""
     return _UNKNOWN if event.code == TOOL_NOT_FOUND else event.tool
 
 
