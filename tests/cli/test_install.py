@@ -417,7 +417,9 @@ def test_of_many_installations_at_once_each_that_says_written_is_there(
         )
         for name in map("s{}".format, range(6))
     }
-    said = {name for name, each in running.items() if "was written" in each.communicate(None, 60)[0]}
+    said = {
+        name for name, each in running.items() if "was written" in each.communicate(None, 60)[0]
+    }
 
     assert set(json.loads(file.read_text())["mcpServers"]) == said
     assert said

@@ -50,8 +50,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
         more = apply_flags(options)
     if os.environ.get("ANSWERBACK_SECRET"):
-        # The secret signs the state of questions; report an invalid one now, not at the first
-        # question.
+        # The secret signs the state of questions; report an invalid one now, not later.
         from ..core.signing import signer_from_environment
 
         signer_from_environment()

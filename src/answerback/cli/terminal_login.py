@@ -45,8 +45,7 @@ class _Terminal:
             with self._lock:
                 write_stderr(
                     f"Open this page in a browser, and log in:\n\n  {url}\n\nThe browser then "
-                    "tries to open an address on this machine, which fails if the browser "
-                    "runs elsewhere."
+                    "tries to open an address on this machine, which fails if it runs elsewhere."
                 )
                 return self._read("Paste that address here: ")
         write_stderr(f"Log in on the page that was opened in your browser:\n\n  {url}\n")

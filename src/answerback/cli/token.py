@@ -48,8 +48,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         found = asyncio.run(_post(url, json.dumps(asked).encode()))
         if found.status != 200:
             raise NoTestToken(
-                f"{server} does not issue test tokens ({found.status}); "
-                "start it with: serve --dev-auth"
+                f"{server} issues no test tokens ({found.status}); start it with: serve --dev-auth"
             )
         token = json.loads(found.body)["access_token"]
     except (HttpFailure, TimeoutError, ValueError, KeyError, TypeError) as exc:

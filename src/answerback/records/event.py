@@ -77,7 +77,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     returned: int = 0
     """How many items, lines or characters the reply has, if it was cut to its tool's budget."""
     total: int = 0
-    """How many there were before that. If several lists or texts were cut, the one that lost most."""
+    """How many there were before; of several cut lists or texts, the one that lost the most."""
     digest: str = ""
     """A hash of the arguments, independent of white space and member order."""
     trace: str = ""
