@@ -86,7 +86,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if server is None:
         refuse_server_options(options)
     check_output(options)
-    # Before the author's module is loaded: it may print and read as well.
+    # Before the author's module is loaded, because it may print and read too.
     out, stdin = take_stdout(), take_stdin()
     if server is not None:
         from .remote import call_remote
@@ -277,7 +277,7 @@ def read_value(text: str, stdin: int) -> str | bytes:
 
 
 def read_content(text: str, stdin: int) -> bytes:
-    """Return the bytes of stdin for `-`, of a file for `@file`, else of the text itself."""
+    """Return the bytes of stdin for `-`, of a file for `@file`, or of the text itself."""
     if text == "-":
         return _read_bytes(stdin, "stdin")
     if text.startswith("@"):
@@ -315,7 +315,7 @@ def _json_error(text: bytes) -> str | None:
         column = exc.colno - 1
         start, end = max(column - _SHOWN_BESIDE_ERROR, 0), column + _SHOWN_BESIDE_ERROR
         head, tail = "…" if start else "", "…" if end < len(line) else ""
-        # A tab may be several columns wide, and the caret would be misplaced.
+        # A tab may be several columns wide, which would misplace the caret.
         shown = line[start:end].replace("\t", " ")
         caret = " " * (len(head) + column - start) + "^"
         return f"{reason} at line {exc.lineno}, column {exc.colno}\n{head}{shown}{tail}\n{caret}"
@@ -338,7 +338,7 @@ def call_as_user(
     stdin: int,
     handler: HandlerName = "tools",
 ) -> Reply[Any]:
-    """Call an entry of the app as `--user`; questions and progress are shown on the terminal."""
+    """Call one of the app's entries as `--user`; show questions and progress on the terminal."""
     if options.scope and options.user is None:
         raise WrongOption("--scope needs --user")
     peer = TerminalPeer(stdin)

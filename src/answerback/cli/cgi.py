@@ -18,7 +18,7 @@ REQUEST_METHOD is not set, so this counts as a GET request"""
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     target, load = program.target("cgi", arguments)
-    # Before the author's module is loaded: it may print and read as well.
+    # Before the author's module is loaded, because it may print and read too.
     out, source = take_stdout(), take_stdin()
     if "REQUEST_METHOD" not in os.environ:
         write_stderr(_WITHOUT_SERVER.replace("COMMAND", program.command_line("cgi", target)))

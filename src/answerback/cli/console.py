@@ -1,4 +1,4 @@
-"""`console`: opens a page in the browser that calls the tools of an App or of any server."""
+"""`console`: opens a page in the browser that calls the tools of an App or any server."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class _Change:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
     def write(self) -> str | None:
-        """Replace the file in one step, and return the path of the old one's copy."""
+        """Replace the file in one step, and return the path of the backup."""
         try:
             os.makedirs(os.path.dirname(self.file), exist_ok=True)
             # A concurrent installation must not overwrite what this one writes.
@@ -235,7 +235,7 @@ class CannotEdit(ValueError):
 
 
 class _Object(NamedTuple):
-    """An object in a text, from its opening brace to just after its closing one."""
+    """An object in JSON text, from its opening brace to just after its closing one."""
 
     start: int
     end: int
@@ -243,7 +243,7 @@ class _Object(NamedTuple):
 
 
 def parse(text: str) -> Json:
-    """Read a JSON text with comments; raises CannotEdit."""
+    """Read JSON with comments; raises CannotEdit."""
     try:
         return json.loads(_plain(_without_comments(text.encode())), object_pairs_hook=_members_once)
     except json.JSONDecodeError as exc:

@@ -43,7 +43,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     """Return 1 if there are errors, 2 if nothing could be checked in some file."""
     options = _parser(program).parse_args(arguments)
     lint_options = _lint_options(options)
-    # With --fix, stdin is repaired to stdout, so the findings go to stderr.
+    # With --fix, the repaired stdin goes to stdout, so the findings go to stderr.
     stream = sys.stderr if options.fix and _STDIN in options.files else sys.stdout
     try:
         report, console = _make_report(options.format, stream.buffer, stream)
@@ -103,7 +103,7 @@ def _split_lists(lists: list[str]) -> list[str]:
 
 
 def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
-    """Return the report in that format, and its rich console if it goes to a terminal."""
+    """Return the report in the chosen format, and its rich console if it goes to a terminal."""
     match form:
         case "json":
             return reports.JsonLinesReport(out), None

@@ -40,7 +40,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
         options = parser(program).parse_args(arguments)
         load = partial(program.load_tagged, options.target, options)
-    # Before the author's module is loaded: it may print and read as well.
+    # Before the author's module is loaded, because it may print and read too.
     out, source = take_stdout(), take_stdin()
     app = require_widgets(load())
     keep_stderr()
@@ -69,7 +69,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 def _exit_on_sigterm() -> None:
     """Let SIGTERM end the process like Ctrl-C: `finally` blocks run, records are written.
 
-    A handler that the author has set stays. Hosts end a stdio server with this signal.
+    The author's own handler is kept. Hosts end a stdio server with this signal.
     """
 
     def exit_once(number: int, frame: object) -> None:

@@ -437,7 +437,7 @@ def print_text(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as exc:
-        # Python would try again at the end of the process, and print a traceback.
+        # Python would try again at exit, and print a traceback.
         sys.stdout = None
         if isinstance(exc, BrokenPipeError):
             raise
@@ -465,7 +465,7 @@ def write_stdout(out: Stdout, data: bytes) -> None:
 
 
 def remind_to_run(app_name: str, app: App) -> None:
-    """Say what is missing in a program that did nothing with its App."""
+    """Say what is missing from a program that did nothing with its App."""
     path, command = sys.argv[0], "".join(sys.argv[1:2])
     if not path.endswith(".py") or (command and command not in COMMANDS):
         return
@@ -475,7 +475,7 @@ def remind_to_run(app_name: str, app: App) -> None:
     from .target import module_with
 
     if module_with(app) is not None:
-        return  # The program imports the App of another file, and may use its functions.
+        return  # The program imports an App from another file, and may use its functions.
     file = os.path.basename(path)
     so_far = ", so nothing was done" if command else ""
     write_stderr(
@@ -596,8 +596,8 @@ def _signals_to(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> It
 def _program_arguments() -> Sequence[str]:
     """Return the program's arguments; programs that a web server or a host starts need none."""
     if "GATEWAY_INTERFACE" in os.environ:
-        # A web server may turn the query string into arguments (RFC 3875), and any client can
-        # choose that, so under CGI the arguments are ignored.
+        # A web server may turn the query string into arguments (RFC 3875), which any client
+        # controls, so under CGI the arguments are ignored.
         return ("cgi",)
     if len(sys.argv) > 1 or os.isatty(0) or os.isatty(1):
         return sys.argv[1:]
@@ -614,7 +614,7 @@ def _program_arguments() -> Sequence[str]:
 
 
 def program_name(started: str) -> str:
-    """Return how to type the program that runs its own App; *started* is `sys.argv[0]`.
+    """Return what to type to start a program with its own App; *started* is `sys.argv[0]`.
 
     That is `mytool` for a console script, its path if it is not on the PATH, `python -m tools` or
     `python calculator.py`.

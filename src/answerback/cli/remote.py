@@ -210,7 +210,7 @@ def _print(
             error = msgspec.structs.replace(error, details=details)
             reply = msgspec.structs.replace(reply, error=error)
     if reply.data is not msgspec.UNSET:
-        # The data is more readable than a text that repeats it.
+        # The data is more readable than text that repeats it.
         shown = (reply.data, {"result": reply.data})
         content = tuple(each for each in reply.content if not _is_one_of(each, shown))
         reply = msgspec.structs.replace(reply, content=content)
@@ -220,7 +220,7 @@ def _print(
 
 
 def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
-    """Return whether a text repeats the data: the data itself, or its JSON."""
+    """Return whether the text repeats the data: the data itself, or its JSON."""
     if not isinstance(block, Text):
         return False
     try:

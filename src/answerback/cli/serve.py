@@ -78,7 +78,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
             return serve_on(program.loop, runtime, server, listener)
         return serve(runtime, server, listener)
     finally:
-        # With --reload, the process that watches the files removes it.
+        # With --reload, the process that watches the files removes the socket.
         if given is None:
             remove_unix_socket(server)
 

@@ -68,7 +68,7 @@ def _store_of(options: Namespace) -> Iterator[TaskStore]:
                 if len(apps) > 1:
                     names = ", ".join(apps)
                     raise WrongState(
-                        f"the state has the tasks of several apps; give --app: {names}"
+                        f"the state has tasks from several apps; give --app: {names}"
                     )
                 app = apps[0] if apps else ""
             yield PostgresStore(shared, app)

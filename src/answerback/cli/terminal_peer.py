@@ -22,7 +22,7 @@ _MAX_WIDTH = 79
 
 
 class TerminalPeer(Peer):
-    """Shows progress in one line that the next update overwrites; log messages stay.
+    """Shows progress on one line that the next update overwrites; log messages stay.
 
     A user can be asked only if both *stdin* and stderr are terminals.
     """

@@ -59,7 +59,7 @@ def _arguments(tool: Tool) -> str:
 
 
 def _example_call(tool: Tool) -> str:
-    """Return the author's first example, else a generated one with all required arguments."""
+    """Return the author's first example, or a generated one with all required arguments."""
     given = next(iter(tool.settings.examples), None)
     if given is not None:
         return f"{tool.name} --json {shlex.quote(msgspec.json.encode(given).decode())}"

@@ -23,7 +23,7 @@ from ..types.problems import counted
 from .recorded_replies import RecordedReply
 
 MAX_MEMBERS = 100
-"""An object with more different keys is a dict with free keys."""
+"""Objects with more different keys than this are dicts with free keys."""
 MAX_PLACES = 100_000
 """After this many places, new ones are not examined: their type is `Any`."""
 MAX_DEPTH = 100
@@ -279,7 +279,7 @@ class Evidence:
     def merge(self, other: Evidence) -> None:
         """Add what was seen at another place of the same tool."""
         self.count += other.count
-        # Some replies may have both, so this is the least number of replies that have one.
+        # The same replies may have both, so take the larger count.
         self.replies = max(self.replies, other.replies)
         self.nulls += other.nulls
         self.bools += other.bools
@@ -426,7 +426,7 @@ def _text_type(texts: Texts, replies: int) -> InferredType:
         return Plain("date")
     if texts.count >= MIN_DATES and texts.are_datetimes:
         return Plain("datetime")
-    # A `Literal` needs strong evidence that there are no other values than those seen.
+    # A `Literal` needs strong evidence that there are no values other than those seen.
     values = texts.values or {}
     is_frequent = texts.count >= MIN_LITERAL_VALUES and replies >= MIN_LITERAL_REPLIES
     is_each_frequent = len(values) > 1 and min(values.values()) >= MIN_LITERAL_USES

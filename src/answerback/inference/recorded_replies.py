@@ -103,7 +103,7 @@ def _replies_in_piece(
             if logged.tool:
                 found = data_of(logged.reply, logged.context.schema)
                 yield RecordedReply(logged.tool, found, place)
-            # Neither a list of tools nor an error of the protocol is a tool's reply.
+            # Neither a list of tools nor a protocol error is a tool's reply.
             elif not isinstance(logged.reply, dict) or not {"tools", "jsonrpc"} & set(logged.reply):
                 yield _unreadable(_NO_TOOL, place)
 
@@ -124,7 +124,7 @@ def _unreadable(why: str, place: str) -> RecordedReply:
 
 
 def data_of(reply: Any, schema: dict[str, Any] | None = None) -> ReplyData:
-    """Return a reply's data, from any form of a reply that `read` reads.
+    """Return a reply's data, from any form that `read` accepts.
 
     *schema* is the tool's output schema.
     """
@@ -145,7 +145,7 @@ def data_of(reply: Any, schema: dict[str, Any] | None = None) -> ReplyData:
 
 
 def _is_wrapped(reply: Reply[Any]) -> bool:
-    """Return whether `{"result": …}` is a wrapper, for a server whose schema is not known.
+    """Return whether `{"result": …}` is a wrapper, for a server whose schema is unknown.
 
     Only an object may stand by itself in `structuredContent`. A server that wraps even objects
     shows them unwrapped in its text.

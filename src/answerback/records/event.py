@@ -1,6 +1,6 @@
 """Events: one for each reply, and those about the records (started, lost, ended).
 
-Sinks open a store for them; the locks keep processes that write to the same file apart.
+Sinks open a store for them; the locks separate processes that write to the same file.
 """
 
 from __future__ import annotations

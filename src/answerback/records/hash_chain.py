@@ -63,7 +63,7 @@ class PreviousFiles(NamedTuple):
 
 
 class ChainWriter:
-    """A writer of events to a sink as a hash chain; after a failure it reopens the store.
+    """Writes events to a sink as a hash chain; reopens the store after a failure.
 
     Only one thread may use it.
     """
@@ -112,7 +112,7 @@ class ChainWriter:
         self._close_store()
 
     def take_previous_files(self) -> PreviousFiles:
-        """Return the counts since this method's last call, and reset them."""
+        """Return the counts since the last call of this method, and reset them."""
         counts, self._previous_files = self._previous_files, PreviousFiles()
         return counts
 

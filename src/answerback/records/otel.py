@@ -1,4 +1,4 @@
-"""Records as OpenTelemetry spans and metrics, by the semantic conventions for MCP."""
+"""Records as OpenTelemetry spans and metrics, following the semantic conventions for MCP."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def attributes_of(event: Event) -> JsonObject:
 
 
 def _failure(event: Event) -> dict[str, str]:
-    """Return the error attributes: tools fail in a result, the others in a JSON-RPC error."""
+    """Return the error attributes: tools fail in a result, everything else in a JSON-RPC error."""
     if event.wire != "mcp" or event.code == CANCELLED:
         return {"error.type": event.code}
     row = find_code(event.code)

@@ -1,4 +1,4 @@
-"""Writes the events of calls to one sink in a separate thread, so that no call waits for the sink.
+"""Writes call events to one sink in a separate thread, so that no call waits for the sink.
 
 Only an in-process call gives the thread a millisecond, when the queue is nearly full.
 """

@@ -41,7 +41,7 @@ class BreakerStore(Protocol):
         """How many times it has opened."""
 
     def enter(self) -> int | None:
-        """Return a ticket if the call may proceed; None refuses it."""
+        """Return a ticket if the call may proceed; None if it is refused."""
 
     def leave(self, ticket: int, failed: bool | None) -> bool:
         """Count an outcome; None says nothing about the service. Return True if this opened it."""

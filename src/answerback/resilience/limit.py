@@ -40,7 +40,7 @@ MAX_KEYS = 100_000
 
 
 class LimitStore(Protocol):
-    """Counts the calls of each key. A store shared by several machines has the same methods.
+    """Counts the calls for each key. A store shared by several machines has the same methods.
 
     Every call uses them, from any thread, so they must not block.
     """
@@ -189,7 +189,7 @@ class Limit(Part):
         return _address(ctx.request, call) if user is None else _user_key(user, per)
 
     def count(self, key: Hashable) -> PendingCount | None:
-        """Count a call by the rate; raises RateLimited, unless a database has to answer first."""
+        """Count a call against the rate; raises RateLimited unless a database must answer."""
         wait = 0.0 if self.store is None else self.store.take(key)
         if isinstance(wait, PendingCount):
             return wait
@@ -221,7 +221,7 @@ class Limit(Part):
                     del self._running[key]
 
     def give_back(self, key: Hashable) -> None:
-        """Undo the count for the rate, because the call did not run."""
+        """Undo the count against the rate, because the call did not run."""
         if self.store is not None:
             self.store.give_back(key)
 

@@ -58,7 +58,7 @@ REAL_CLOCK = Clock()
 
 
 class Stopwatch:
-    """Measures a call's duration; it is paused while the user is asked.
+    """Measures a call's duration; it is paused while the user is being asked.
 
     It belongs to one call, whose questions are asked on one thread.
     """
@@ -246,7 +246,7 @@ class PolicyRun(msgspec.Struct, eq=False):
 
     def _enter(self, limit: Limit) -> PendingCount | None:
         call = self.call
-        # The rates counted a task when it was created.
+        # A task was counted against the rates when it was created.
         is_task = call is not None and call.is_counted
         if is_task and callable(limit.per):
             return None  # The function may need the request, which a task does not have.
@@ -339,7 +339,7 @@ class PolicyRun(msgspec.Struct, eq=False):
         left = self.seconds_left()
         if wait is None or (left is not None and wait >= left):
             return None
-        # Other calls may have opened it meanwhile, unless this call is the probe.
+        # Other calls may have opened it in the meantime, unless this call is the probe.
         return None if breaker is not None and not breaker.holds(self._ticket) else wait
 
     def check_cancelled(self) -> None:
@@ -518,7 +518,7 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         return run_async(policy_run, attempt)
 
     async def count(self, call: Call) -> Callable[[], None]:
-        """Count a new task by the rates; return a function that undoes it. Raises RateLimited."""
+        """Count a new task against the rates; return an undo function. Raises RateLimited."""
         counted: list[tuple[Limit, Hashable]] = []
 
         def undo() -> None:
@@ -591,7 +591,7 @@ def _always(seconds: object) -> Callable[[int], float]:
 
 
 class Retry(Part):
-    """Repeats a failed call, with growing waits; the last attempt's error is raised.
+    """Repeats a failed call, with increasing waits; the last attempt's error is raised.
 
     *attempts* includes the first call. *wait* is the seconds to wait, or a function of the
     attempt's number, from 0. Connection errors, time-outs, `retryable` errors and the classes in

@@ -156,7 +156,7 @@ def retry_after_of(exc: BaseException) -> float | None:
         found = _member(getattr(exc, "details", None), "retry_after")
     if found is None:
         response = getattr(exc, "response", None)
-        # A response of requests with a status of 400 or above is falsy.
+        # A `requests` response with a status of 400 or above is falsy.
         headers = getattr(exc if response is None else response, "headers", None)
         get = getattr(headers, "get", None)
         found = get("Retry-After") if callable(get) else None

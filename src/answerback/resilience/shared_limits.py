@@ -38,7 +38,7 @@ class SharedBuckets:
         self._local = local
         """This process's buckets for the whole limit."""
         self._refused_until: dict[Hashable, float] = {}
-        """When the database has the next token; until then, refused calls do not query it."""
+        """When the database will have a token; until then, calls are refused without asking."""
         self._share: tuple[int, Buckets] = (1, local)
         """The number of processes, and the buckets to use while the database is unavailable."""
 
@@ -95,9 +95,9 @@ class BucketRequest(msgspec.Struct, frozen=True, eq=False):
     count: int
     """1, or -1 to give the token back."""
     each: float
-    """The seconds in which one token comes back."""
+    """How many seconds one token takes to come back."""
     seconds: float
-    """The seconds in which an empty bucket is full again."""
+    """How many seconds an empty bucket takes to refill."""
 
 
 class SharedLimits:
@@ -105,7 +105,7 @@ class SharedLimits:
 
     def __init__(self, shared: SharedState, app: str) -> None:
         self.processes = 1
-        """How many processes serve the app now."""
+        """How many processes are serving the app now."""
         self.is_away = False
         """True if the database does not answer; each process then counts its share of a limit."""
         self._app = app
@@ -181,7 +181,7 @@ class SharedLimits:
                 self._answer_locally()
 
     def _beat(self) -> None:
-        """Count the processes and remove full buckets, if it is time for that."""
+        """Count the processes and remove full buckets, if it is time."""
         self.processes = max(1, len(self._members.beat(at_once=self.is_away)))
         now = monotonic()
         if now >= self._cleans_at:

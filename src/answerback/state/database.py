@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 VERSION = 3
-"""The tables' version that this code needs."""
+"""The version of the tables that this code needs."""
 _LOCK = 0x616E7377
 """The number of the advisory lock for migrations."""
 _TABLE = "answerback.schema_version"
@@ -53,7 +53,7 @@ _MAX_NAMED = 5
 
 
 class WrongTables(AnswerbackError):
-    """The database lacks the tables, or has them in another version."""
+    """The database lacks the tables, or has a different version of them."""
 
     code = "WRONG_TABLES"
 
@@ -61,7 +61,7 @@ class WrongTables(AnswerbackError):
 def version_of(connection: psycopg.Connection[Any]) -> int:
     """Return the version of the tables; 0 if there are none.
 
-    Raises WrongTables if they were made by other steps than this program's.
+    Raises WrongTables if they were made by steps other than this program's.
     """
     exists = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (_TABLE,)).fetchone()
     if exists is None or not exists[0]:
@@ -107,7 +107,7 @@ def migrate(connection: psycopg.Connection[Any]) -> tuple[int, int]:
         steps = {number: _step(number) for number in range(before + 1, VERSION + 1)}
         for step in steps.values():
             connection.execute(step.text.encode())
-        # Only the last step is sure to have made the column.
+        # The column is sure to exist only after the last step.
         for number, step in steps.items():
             connection.execute(
                 "INSERT INTO answerback.schema_version (version, checksum) VALUES (%s, %s)",
@@ -235,7 +235,7 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
     ends = 0.0
     """When the current transaction must end, by the monotonic clock."""
     is_committing = False
-    """Whether a COMMIT was sent and has had no reply."""
+    """Whether a COMMIT was sent and not answered."""
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         left = self.ends - monotonic() if timeout is None else timeout
@@ -390,7 +390,7 @@ class Database:
 
 
 def after_fork(forget: Callable[[], None]) -> None:
-    """Call a method in each child that is forked, before anything else runs there."""
+    """Call a method in each forked child, before anything else runs there."""
     method = WeakMethod(forget)
 
     def forget_if_alive() -> None:

@@ -25,7 +25,7 @@ from .sealing import KEY_PLACE, CannotOpen, Sealer, place_of
 from .shared import LONG_SECONDS, check_secret, connected
 
 _BATCH, _BATCH_BYTES = 100, 4 * 1024 * 1024
-"""The most records that one transaction rekeys, and the most bytes unless it is only one."""
+"""The most records that one transaction rekeys, and the most bytes unless there is only one."""
 _UNBOUND = (
     "no secret is bound to the database yet, and the first server would decide which one is right; "
     f"set {SECRET}, and run: answerback state init"
@@ -69,7 +69,7 @@ class StateReport(msgspec.Struct, frozen=True):
 
 
 def update_tables(url: str, secrets: Sequence[bytes]) -> str:
-    """Make the tables, or bring them up to date, and bind them to the secret; say what was done."""
+    """Make the tables, or bring them up to date, and bind them to the secret; return a report."""
     with connected(url, LONG_SECONDS) as connection, connection.transaction():
         before, after = migrate(connection)
         if secrets:

@@ -89,7 +89,7 @@ class Notices:
             self._begin(self._send_all, "answerback-notify")
 
     def listen(self, topic: str, listener: Listener) -> None:
-        """Call *listener* with the ids of this topic that other processes send."""
+        """Call *listener* with the ids that other processes send on this topic."""
         with self._changed:
             self._listeners[topic] = listener
             starts, self._listens = not self._listens, True
@@ -134,7 +134,7 @@ class Notices:
                         for notice in connection.notifies(timeout=_LISTEN):
                             self._receive(notice.payload)
                             connection.ends = monotonic() + 2 * _LISTEN
-                        # No answer means that the network or the server has silently gone.
+                        # No answer means that the network or the server is silently gone.
                         connection.execute("SELECT 1")
             except (psycopg.Error, OSError):
                 end.wait(pause)
