@@ -67,9 +67,7 @@ def _store_of(options: Namespace) -> Iterator[TaskStore]:
                 apps = apps_with_tasks(shared)
                 if len(apps) > 1:
                     names = ", ".join(apps)
-                    raise WrongState(
-                        f"the state has tasks from several apps; give --app: {names}"
-                    )
+                    raise WrongState(f"the state has tasks from several apps; give --app: {names}")
                 app = apps[0] if apps else ""
             yield PostgresStore(shared, app)
         return
