@@ -138,7 +138,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_program(program: Program, arguments: Sequence[str]) -> int:
-    """Run the command, and return the exit status."""
     command, *rest = arguments or ("--help",)
     try:
         if sys.stdout is None and command not in _WITHOUT_OUTPUT:
@@ -370,14 +369,12 @@ def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str
 
 
 def positive_int(text: str) -> int:
-    """Parse an option's value, for argparse."""
     if not (text.isascii() and text.isdigit() and int(text[:10])):
         raise _wrong_type(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
 
 
 def positive_seconds(text: str) -> float:
-    """Parse an option's value, for argparse."""
     try:
         number = float(text)
     except ValueError:

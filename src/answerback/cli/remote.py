@@ -65,7 +65,6 @@ def call_remote(
 
 
 def read_remote(target: ServerTarget, options: Options, out: Stdout, stdin: int) -> int:
-    """Read a server's resource, and print its contents."""
     with _server(target, options, stdin) as server:
         reply = server.read(options.uri)
         _note_failures(server)
@@ -73,7 +72,6 @@ def read_remote(target: ServerTarget, options: Options, out: Stdout, stdin: int)
 
 
 def prompt_remote(target: ServerTarget, options: Options, out: Stdout, stdin: int) -> int:
-    """Fill in a server's prompt, and print its messages."""
     arguments = dict(read_pairs(options.pairs, stdin))
     with _server(target, options, stdin) as server:
         try:

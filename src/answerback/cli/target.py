@@ -192,7 +192,6 @@ def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> Non
 
 
 def check_widgets_of(app: App) -> None:
-    """Raise CannotLoad if a tool names a widget that its app does not have."""
     from ..protocol.widget import MissingWidget, check_widgets
 
     try:
