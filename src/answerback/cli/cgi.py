@@ -11,7 +11,7 @@ from ..server.process import take_stdin, take_stdout
 from .program import Program, write_stderr
 
 _WITHOUT_SERVER = """\
-a web server runs this command; to try it by hand, set the variables of CGI:
+a web server runs this command; to try it by hand, set the CGI variables:
   echo '{"x":7}' | REQUEST_METHOD=POST PATH_INFO=/NAME CONTENT_LENGTH=7 COMMAND
 REQUEST_METHOD is not set, so this counts as a GET request"""
 

@@ -162,7 +162,7 @@ def _lint_input(linter: Linter, name: str, console: object, options: Namespace) 
 
 @contextmanager
 def _progress(console: Any, name: str, size: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar for long input on a terminal; yield a function that takes bytes read."""
+    """Show a progress bar for long input on a terminal; yield a function for bytes read."""
     is_long = size is None or size >= _PROGRESS_BYTES
     # Share the console with the report, so that findings are printed above the bar.
     shown = (console or _console(sys.stderr)) if is_long and sys.stderr.isatty() else None

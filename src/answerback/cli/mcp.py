@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # A shell reports this status for SIGTERM.
 _TERMINATED = 143
 _ON_TERMINAL = """\
-a language model's host runs this command; it waits for JSON-RPC, one message in each line:
+a language model's host runs this command; it waits for JSON-RPC, one message per line:
   {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 Ctrl-D ends it"""
 
