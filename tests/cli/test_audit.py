@@ -58,7 +58,7 @@ def test_verify_says_what_it_cannot_prove_unless_a_head_is_given(
     assert found["head_given"] is False
 
     audit("verify", audit_db)
-    assert "not proven without --head" in capsys.readouterr().out
+    assert "without --head, this does not prove" in capsys.readouterr().out
 
     audit("verify", audit_db, "--head", found["heads"][0]["hash"])
     assert "not proven" not in capsys.readouterr().out
@@ -170,4 +170,4 @@ def test_verify_of_an_empty_file_reports_that_nothing_was_recorded(
     (tmp_path / "audit.jsonl").write_bytes(b"")
 
     assert audit("verify", str(tmp_path / "audit.jsonl")) == 0
-    assert capsys.readouterr().out == "nothing was recorded yet\n"
+    assert capsys.readouterr().out == "nothing has been recorded yet\n"

@@ -174,7 +174,7 @@ def test_files_of_every_form_are_edited(install: Run, tmp_path: Path, before: st
         ('{"mcpServers": {"tools": {"command": "x" /* mine */}}}', "has comments"),
         ('{"mcpServers": {}, "mcpServers": {}}', "twice"),
         ("<<<<<<< HEAD\n{}", "not JSON"),
-        ('{"mcpServers": {"tools": {"command": "x", "env": []}}}', "'env' that is no object"),
+        ('{"mcpServers": {"tools": {"command": "x", "env": []}}}', "'env' that is not an object"),
         ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
         ('{"a": ' + "1" * 10_000 + "}", "a number that is too long"),
     ],
@@ -203,7 +203,7 @@ def test_installing_again_changes_nothing(install: Run, tmp_path: Path) -> None:
     done = install("claude-code", "tools.py", "--yes")
 
     assert done.exit == 0
-    assert "has this server already" in done.stdout
+    assert "already has this server" in done.stdout
     assert (tmp_path / ".mcp.json").read_text() == first
     assert list(tmp_path.glob(".mcp.json.*")) == []
 
@@ -417,7 +417,9 @@ def test_of_many_installations_at_once_each_that_says_written_is_there(
         )
         for name in map("s{}".format, range(6))
     }
-    said = {name for name, each in running.items() if "is written" in each.communicate(None, 60)[0]}
+    said = {
+        name for name, each in running.items() if "was written" in each.communicate(None, 60)[0]
+    }
 
     assert set(json.loads(file.read_text())["mcpServers"]) == said
     assert said

@@ -143,7 +143,7 @@ def test_a_file_that_is_loaded_twice_says_why_tools_are_missing(
     assert done.stderr == (
         "circular.py was loaded twice, as the program and as the module 'circular' that another "
         "file imports; there are two Apps now, and what that file registers is missing here: "
-        "make the App in a file of its own, which both import\n"
+        "make the App in a separate file that both import\n"
     )
 
 

@@ -114,7 +114,7 @@ def test_cancel_ends_the_task_and_a_second_time_says_so(
     assert task is not None
     assert task.state == "cancelled"
     assert (first.exit, first.stdout.split()) == (0, ["cancelled"])
-    assert (second.exit, second.stdout.strip()) == (0, "it was cancelled already")
+    assert (second.exit, second.stdout.strip()) == (0, "it was already cancelled")
 
 
 def test_an_unknown_id_and_a_plain_call_are_no_tasks(store: SQLiteStore, answerback: Run) -> None:

@@ -193,7 +193,7 @@ def test_failures_and_images_have_no_type(recorded: Callable[..., Path], answerb
     done = answerback("types", "replies.jsonl")
 
     assert '{\n    "add": list[int],  # 1 reply\n}' in done.stdout
-    assert "get: its replies are failures only" in done.stderr
+    assert "get: its replies are all failures" in done.stderr
     assert "draw: its replies have only content" in done.stderr
 
 

@@ -36,10 +36,10 @@ def make(part: Any, *args: Any, **options: Any) -> Callable[[], object]:
         (make(Retry, print), r"write @Retry\(\), with parentheses"),
         (make(Breaker, print), r"write @Breaker\('weather-api'\)"),
         (make(Limit, print), r"write @Limit\('10/s'\)"),
-        (make(Retry, 0), "attempts=0 should be a whole number from 1 on"),
-        (make(Retry, "3"), "attempts='3' should be a whole number from 1 on"),
-        (make(Retry, True), "attempts=True should be a whole number from 1 on"),
-        (make(Retry, 2.5), "attempts=2.5 should be a whole number from 1 on"),
+        (make(Retry, 0), "attempts=0 should be a whole number of at least 1"),
+        (make(Retry, "3"), "attempts='3' should be a whole number of at least 1"),
+        (make(Retry, True), "attempts=True should be a whole number of at least 1"),
+        (make(Retry, 2.5), "attempts=2.5 should be a whole number of at least 1"),
         (make(Retry, wait="3"), "wait='3' should be a number of seconds, such as 0.5, or a functi"),
         (make(Retry, wait=-1), "wait=-1 should be a number of seconds, such as 0.5, or a function"),
         (make(Retry, wait=NAN), "wait=nan should be a number of seconds, such as 0.5"),
@@ -56,8 +56,8 @@ def make(part: Any, *args: Any, **options: Any) -> Callable[[], object]:
         (make(Retry, clock=7), "clock=7 should be a Clock"),
         (make(Breaker, ""), "service='' should be a name"),
         (make(Breaker, 7), "service=7 should be a name"),
-        (make(Breaker, "x", failures=0), "failures=0 should be a whole number from 1 on"),
-        (make(Breaker, "x", failures=1.5), "failures=1.5 should be a whole number from 1 on"),
+        (make(Breaker, "x", failures=0), "failures=0 should be a whole number of at least 1"),
+        (make(Breaker, "x", failures=1.5), "failures=1.5 should be a whole number of at least 1"),
         (make(Breaker, "x", reset=0), "reset=0 should be a number of seconds greater than 0"),
         (make(Breaker, "x", reset=NAN), "reset=nan should be a number of seconds"),
         (make(Breaker, "x", counts=[OSError]), "counts=.* should be an exception class or a tuple"),
@@ -66,8 +66,8 @@ def make(part: Any, *args: Any, **options: Any) -> Callable[[], object]:
         (make(Limit, "5/0s"), "rate='5/0s' should be like '10/s'"),
         (make(Limit, "9" * 5000 + "/s"), "should be like '10/s'"),
         (make(Limit, "٣/s"), "should be like '10/s'"),
-        (make(Limit, concurrent=0), "concurrent=0 should be a whole number from 1 on"),
-        (make(Limit, concurrent=1.5), "concurrent=1.5 should be a whole number from 1 on"),
+        (make(Limit, concurrent=0), "concurrent=0 should be a whole number of at least 1"),
+        (make(Limit, concurrent=1.5), "concurrent=1.5 should be a whole number of at least 1"),
         (make(Limit, "1/s", per=["user"]), "per=.* should be 'all', 'user'"),
         (make(Limit, "1/s", per=key_async), "per should be a plain function, not async"),
         (make(Limit, "1/s", store=NoStore()), "store=.* has no method take"),
@@ -98,7 +98,7 @@ def test_a_generator_is_refused_because_it_runs_after_its_call(part: Any, fn: An
 
 @pytest.mark.parametrize("value", [7, "fetch", None])
 def test_only_a_function_can_be_decorated(value: Any) -> None:
-    with pytest.raises(TypeError, match="decorates functions"):
+    with pytest.raises(TypeError, match="can only decorate a function"):
         Retry()(value)
 
 

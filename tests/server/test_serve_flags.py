@@ -417,8 +417,8 @@ def test_a_malformed_port_in_the_environment_is_refused(failing: Path, port: str
     message = refused(failing, PORT=port)
 
     assert message == (
-        f"error: PORT of the environment must be a number from 0 to 65535, not {port!r}; "
-        "--port would take its place\n"
+        f"error: PORT in the environment must be a number from 0 to 65535, not {port!r}; "
+        "--port overrides it\n"
     )
 
 

@@ -247,7 +247,7 @@ def test_records_are_sealed_anew_with_the_first_secret(start: Start, state_url: 
 
     # The other record is the key of the fingerprints.
     assert "number 2 has sealed 2 records" in before
-    assert rekeyed == "2 records sealed anew\n"
+    assert rekeyed == "re-encrypted 2 records\n"
     assert "number 2 has sealed 0 records and can go" in after
 
 

@@ -243,7 +243,7 @@ def test_commands_that_read_or_change_whole_tables_have_more_time_than_others(
         made = update_tables(state_url, [SECRET])
         checked = check_state(state_url, [SECRET], processes=1)
 
-    assert made == f"the tables have version {VERSION} now"
+    assert made == f"the tables now have version {VERSION}"
     assert checked.problems == 0
 
 

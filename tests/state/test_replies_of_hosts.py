@@ -160,7 +160,7 @@ def test_whole_replies_are_sealed_anew_with_a_new_secret(open_store: Open, state
 
     # The key of the fingerprints is one of the records.
     assert "number 2 has sealed 2 records" in before
-    assert rekeyed == "2 records sealed anew\n"
+    assert rekeyed == "re-encrypted 2 records\n"
     assert "number 2 has sealed 0 records and can go" in after
     whole = open_store(NEW).get("id", "ada")
     assert whole is not None

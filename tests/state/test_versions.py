@@ -94,8 +94,8 @@ def test_processes_that_make_the_tables_at_once_all_succeed(state_url: str) -> N
 
     assert sorted(said) == sorted(
         [
-            f"the tables have version {VERSION} now",
-            *[f"the tables have version {VERSION} already"] * 3,
+            f"the tables now have version {VERSION}",
+            *[f"the tables already have version {VERSION}"] * 3,
         ]
     )
 
@@ -208,7 +208,7 @@ def test_tables_of_each_earlier_version_are_upgraded_and_their_tasks_run(
 
     upgraded = answerback(earlier, "state", "upgrade")
 
-    assert upgraded.stdout == f"the tables have version {VERSION} now, {version} before\n"
+    assert upgraded.stdout == f"the tables now have version {VERSION}, up from {version}\n"
     with closing(SharedState(earlier, [SECRET])) as state:
         claimed = PostgresStore(state, "jobs").claim("w1", 10, 10, ["report"])
     assert [each.id for each in claimed] == [task.id]

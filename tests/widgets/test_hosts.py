@@ -231,5 +231,5 @@ def test_a_url_of_the_command_line_that_is_not_that_of_the_login_is_refused(
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
 
     assert done.returncode != 0
-    assert "--url is https://other.example/mcp, and auth= of the app has" in done.stderr
+    assert "--url is https://other.example/mcp, but the app's auth= has" in done.stderr
     assert "Traceback" not in done.stderr

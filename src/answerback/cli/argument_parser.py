@@ -1,4 +1,4 @@
-"""The parser of every command.
+"""The argument parser for every command.
 
 A separate module, because argparse is slow to import and not every command needs it.
 """
@@ -16,7 +16,7 @@ from .program import COMMANDS, Program, print_text, printable
 
 
 class PrintableParser(ArgumentParser):
-    """Prints help and errors without characters that a terminal would obey."""
+    """Prints help and errors with terminal control characters escaped."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is sys.stdout:
@@ -25,7 +25,7 @@ class PrintableParser(ArgumentParser):
             super()._print_message(printable(message), file)
 
     def error(self, message: str) -> NoReturn:
-        """Add the flag that was meant by an unknown one."""
+        """Suggest a similar flag for an unknown one."""
         unknown = re.search(r"unrecognized arguments: (--[\w-]+)", message)
         flags = set(re.findall(r"--[\w-]+", self.format_help()))
         hint = did_you_mean(similar_names(unknown[1], flags), quoted=False) if unknown else ""

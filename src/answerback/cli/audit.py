@@ -20,8 +20,8 @@ _BAR_WIDTH = 20
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _MAX_HEADS = 20
 _NOT_PROVEN = (
-    "not proven without --head: that no end was cut off, and that the file was not rewritten as a "
-    "whole; note a head above in another place, and give it next time"
+    "without --head, this does not prove that no end was cut off or that the whole file was not "
+    "rewritten; keep a head from above somewhere else, and give it next time"
 )
 
 
@@ -61,19 +61,19 @@ def _verify(options: Namespace) -> int:
 
 def _verdict_text(verdict: Verdict, *, head_given: bool) -> str:
     if not verdict.records and verdict.holds:
-        return "nothing was recorded yet"
+        return "nothing has been recorded yet"
     unfinished = sum(not head.ended for head in verdict.heads)
     lines = [f"{counted(verdict.records, 'record')} in {counted(len(verdict.heads), 'chain')}"]
     for head in verdict.heads[-_MAX_HEADS:]:
         began = f"  (began because {render(head.began)})" if head.began else ""
         lines.append(f"  {render(head.chain)}  head {head.hash}{began}")
     if unfinished:
-        reasons = "the process runs, was killed, or the end was cut off"
+        reasons = "the process is running, was killed, or the end was cut off"
         chains = counted(unfinished, "chain")
         lines.append(f"{chains} without an end record: {reasons}; see --head")
     if verdict.torn:
         numbers = ", ".join(map(str, verdict.torn))
-        lines.append(f"cut off while it was written: line {numbers}")
+        lines.append(f"cut off while being written: line {numbers}")
     lines.append(f"BROKEN: {render(verdict.broken)}" if verdict.broken else "all links hold")
     if verdict.holds and not head_given:
         lines.append(_NOT_PROVEN)
@@ -109,11 +109,11 @@ def _stats(options: Namespace) -> int:
     missing = f"; {counted(summary.lost, 'record')} lost" if summary.lost else ""
     missing += f"; {summary.unchecked} not checked" if summary.unchecked else ""
     if not summary.tools:
-        print_line(f"nothing was answered yet{missing}")
+        print_line(f"no calls have been answered yet{missing}")
         return 0
     rows: list[tuple[str, ...]] = [("tool", "calls", "failures", "findings", "p50", "p95", "p99")]
     bars = [""]
-    # The tools are sorted by their calls; the first one has the longest bar.
+    # The tools are sorted by number of calls, so the first one has the longest bar.
     most = summary.tools[0].calls
     for each in summary.tools:
         counts = map(str, (each.calls, each.failures, each.findings))

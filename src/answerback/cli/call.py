@@ -68,7 +68,7 @@ class UnreadableArgument(AnswerbackError):
 
 
 class NotATool(ToolError):
-    """The name is that of a prompt or a resource."""
+    """The name belongs to a prompt or a resource."""
 
     code = kind = "TOOL_NOT_FOUND"
 
@@ -81,12 +81,12 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         _parser(program).print_help()
         return 0
     if program.app is None and target is None:
-        _parser(program).error("name the file of the tool first, such as calculator.py")
+        _parser(program).error("name the tool's file first, such as calculator.py")
     server = _find_server(program, target, words)
     if server is None:
         refuse_server_options(options)
     check_output(options)
-    # Before the author's module is loaded: it may print and read as well.
+    # Before the author's module is loaded, because it may print and read too.
     out, stdin = take_stdout(), take_stdin()
     if server is not None:
         from .remote import call_remote
@@ -125,7 +125,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _options(program: Program, arguments: Sequence[str]) -> Options:
-    """Read the options; without any, skip argparse, because its import costs each call time."""
+    """Parse the options; with none, skip argparse, because importing it slows every call down."""
     if not any(each.startswith("-") for each in arguments):
         none = dict.fromkeys((*_CALL_OPTIONS, *SERVER_OPTIONS))
         return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
@@ -164,12 +164,12 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
         from argparse import ArgumentTypeError
 
-        raise ArgumentTypeError(f"{text!r} should be a number from 1")
+        raise ArgumentTypeError(f"{text!r} should be a whole number of at least 1")
     return int(text[:9])
 
 
 def _find_server(program: Program, target: str | None, words: Sequence[str]) -> ServerTarget | None:
-    """Return the server; raises NoSuchTarget with advice if a tool's name may be in its place."""
+    """Return the server; raises NoSuchTarget with advice if the target may be a tool's name."""
     has_name = bool(words) and "=" not in words[0]
     try:
         server = program.find_server(target)
@@ -177,14 +177,14 @@ def _find_server(program: Program, target: str | None, words: Sequence[str]) -> 
         if has_name:
             raise
         line = program.command_line("call", in_quotes("calculator.py", target or "", *words))
-        raise NoSuchTarget(exc.reason, f"name the file of the tool first: {line}") from None
+        raise NoSuchTarget(exc.reason, f"name the tool's file first: {line}") from None
     if isinstance(server, list) and len(server) == 1 and has_name and words[0].endswith(".py"):
         command = f"{target} {words[0]} mcp"
         raise NoSuchTarget(
             f"{words[0]!r} is a file, not a tool", f"put quotes around a command: {command!r}"
         )
     if isinstance(server, list) and len(server) == 1 and not has_name:
-        # A forgotten target would start any program that has the name of a tool.
+        # If the target was forgotten, this would start any program with the tool's name.
         line = program.command_line("list", target)
         raise NoSuchTarget("name the tool to call", f"`{line}` shows the tools")
     return server
@@ -193,9 +193,9 @@ def _find_server(program: Program, target: str | None, words: Sequence[str]) -> 
 def read_arguments(
     tool: Tool | None, words: Sequence[str], json_option: str | None, stdin: int
 ) -> bytes | Reply[Any]:
-    """Return the argument object as JSON, or the error reply to arguments that the tool lacks.
+    """Return the argument object as JSON, or the error reply for unknown arguments.
 
-    *json_option* is the whole object; each word `name=value` replaces one argument in it. A value
+    *json_option* is the whole object; each `name=value` word replaces one argument in it. The value
     `-` is read from the file descriptor *stdin*.
     """
     if tool is None:
@@ -221,7 +221,7 @@ def read_arguments(
     try:
         members = msgspec.json.decode(whole, type=dict[str, msgspec.Raw])
     except msgspec.DecodeError:
-        # JSON that is not an object: the pipeline refuses it as it does on every wire.
+        # JSON that is not an object: the pipeline rejects it, as on every wire.
         return whole
     return msgspec.json.encode(members | named)
 
@@ -229,7 +229,7 @@ def read_arguments(
 def _split_word(words: Sequence[str], place: int, tool: Tool) -> tuple[str, str]:
     """Return the name and the value of the word at *place*."""
     word = words[place]
-    # The name of a file may be any bytes.
+    # A file name may be any bytes.
     if "=@" not in word:
         try:
             word.encode()
@@ -263,7 +263,7 @@ def _naming_advice(words: Sequence[str], place: int, tool: Tool) -> str:
 
 
 def in_quotes(*words: str) -> str:
-    """Return the words as they are typed in a shell, in quotes where they need them."""
+    """Return the words as typed in a shell, quoted where needed."""
     import shlex
 
     return shlex.join(words)
@@ -277,7 +277,7 @@ def read_value(text: str, stdin: int) -> str | bytes:
 
 
 def read_content(text: str, stdin: int) -> bytes:
-    """Return the bytes of stdin for `-`, of a file for `@file`, else of the text itself."""
+    """Return the bytes of stdin for `-`, of a file for `@file`, or of the text itself."""
     if text == "-":
         return _read_bytes(stdin, "stdin")
     if text.startswith("@"):
@@ -315,7 +315,7 @@ def _json_error(text: bytes) -> str | None:
         column = exc.colno - 1
         start, end = max(column - _SHOWN_BESIDE_ERROR, 0), column + _SHOWN_BESIDE_ERROR
         head, tail = "…" if start else "", "…" if end < len(line) else ""
-        # A tab may be several columns wide, and the caret would be misplaced.
+        # A tab may be several columns wide, which would misplace the caret.
         shown = line[start:end].replace("\t", " ")
         caret = " " * (len(head) + column - start) + "^"
         return f"{reason} at line {exc.lineno}, column {exc.colno}\n{head}{shown}{tail}\n{caret}"
@@ -338,7 +338,7 @@ def call_as_user(
     stdin: int,
     handler: HandlerName = "tools",
 ) -> Reply[Any]:
-    """Call an entry of the app as `--user`; questions and progress are shown on the terminal."""
+    """Call one of the app's entries as `--user`; show questions and progress on the terminal."""
     if options.scope and options.user is None:
         raise WrongOption("--scope needs --user")
     peer = TerminalPeer(stdin)

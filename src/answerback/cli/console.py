@@ -1,4 +1,4 @@
-"""`console`: opens a page in the browser that calls the tools of an App or of any server."""
+"""`console`: opens a page in the browser that calls the tools of an App or any server."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if server is None:
         refuse_server_options(options)
     targets = [] if server is None else _targets(server, options)
-    # It needs uvicorn, which `console --help` does not.
+    # Imported here: it needs uvicorn, which `console --help` does not.
     from ..server.uvicorn.uvicorn_server import serve, serve_targets
 
     if server is None:
-        # As `serve` does on this machine, where the console needs no token.
+        # Like `serve` on this machine, where the console needs no token.
         app = require_widgets(program.load(options.target))
         served = ServeOptions(port=options.port, console=True)
         served = with_start_help(served, program, options.target, app)
@@ -93,7 +93,7 @@ def _targets(server: ServerTarget, options: Namespace) -> list[ConsoleTarget]:
                 raise each
             targets.append(_target(name, str(server), each, options, name))
         except BadTarget as exc:
-            # The others can be used.
+            # The other servers can still be used.
             unusable = ConsoleTarget(name=name, target=str(server), member=name, error=str(exc))
             targets.append(unusable)
     return targets
@@ -103,7 +103,7 @@ def _target(
     name: str, label: str, entry: ServerEntry, options: Namespace, member: str
 ) -> ConsoleTarget:
     if entry.transport == "rest":
-        raise BadTarget(f"{name} cannot be used: the console talks MCP to a URL, and not REST")
+        raise BadTarget(f"{name} cannot be used: the console talks MCP to a URL, not REST")
     stderr = TerminalPeer(_STDIN).show_line if options.server_log else None
     auth = None
     if entry.url:

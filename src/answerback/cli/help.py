@@ -1,4 +1,4 @@
-"""The texts of `--help`, of `--version`, of an unknown command and of the console's start page."""
+"""The texts for `--help`, `--version`, unknown commands and the console's start page."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def with_start_help(
     server: ServeOptions, program: Program, target: str | None, app: App
 ) -> ServeOptions:
-    """Return the options with the help, if there is a console that shows it.
+    """Return the options with the start help, if there is a console to show it.
 
-    It is for users of this machine, who can run the program themselves.
+    The help is for users of this machine, who can run the program themselves.
     """
     if not server.web.console:
         return server
@@ -38,7 +38,7 @@ def with_start_help(
     home = os.path.expanduser("~")
     hosts = []
     for each, host in HOSTS.items():
-        # The other name of "claude".
+        # An alias of "claude".
         if each == "claude-desktop":
             continue
         file = config_file(each, sys.platform, os.environ, home)
@@ -77,7 +77,7 @@ _OTHER_WORDS = {
     "tools": "write: {list}",
     "init": "write: {new}",
 }
-"""Commands of other frameworks, and what to write instead."""
+"""Commands from other frameworks, and what to write instead."""
 
 _SERVERS = """\
 call, list, read and prompt also take any MCP server: a URL, a command, or an mcp.json.

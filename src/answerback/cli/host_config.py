@@ -1,4 +1,4 @@
-"""The hosts of `install`: where each keeps its configuration, and the form of an entry."""
+"""The hosts for `install`: where each keeps its configuration, and what an entry looks like."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from .program import Program
 
 
-# uv keeps the environments of `uvx` in such cache folders.
+# uv keeps the environments for `uvx` in cache folders like this.
 _UVX_FOLDER = re.compile(r"[/\\]uv[/\\](?:cache[/\\])?[a-z]+-v\d+[/\\]")
 
 
 def stdio_command(program: Program, target: str | None, env: dict[str, str]) -> list[str]:
-    """Return the command; a module in the current folder needs that folder, added to *env*."""
+    """Return the command; for a module in the current folder, add that folder to *env*."""
     if program.app is not None:
         return [*_program_command(), "mcp"]
     place, folder = absolute_target(target or "")
@@ -33,7 +33,7 @@ def stdio_command(program: Program, target: str | None, env: dict[str, str]) -> 
 
 
 def _program_command() -> list[str]:
-    """Return the start of this program's own command line."""
+    """Return the command line that starts this program, without its arguments."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None:
         return [sys.executable, "-m", spec.name.removesuffix(".__main__")]
@@ -55,7 +55,7 @@ def _program_command() -> list[str]:
 
 
 def name_in_hosts(app_name: str) -> str:
-    """Return the name that a server has in the files of hosts, unless its user gives one."""
+    """Return the server's default name in a host's file."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", app_name).strip("-")[:64] or "server"
 
 
@@ -64,11 +64,11 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     servers: str
-    """The file's member that has the servers by name."""
+    """The member of the file that holds the servers by name."""
     has_type: bool = False
     """Whether an entry says that the server uses stdio."""
     afterwards: str
-    """The user's step after which the host starts the server."""
+    """What the user does next, so that the host starts the server."""
 
     def entry(self, command: list[str], env: Mapping[str, str]) -> JsonObject:
         """Return the configuration of a stdio server."""

@@ -1,6 +1,6 @@
 """`install`: adds the server to the configuration of a program that starts MCP servers.
 
-The file may have comments. It is edited as text, so that only the entry of the server changes.
+The file may contain comments. It is edited as text, so that only the server's entry changes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     for given in options.env:
         variable, equals, value = given.partition("=")
         if not equals or not variable:
-            raise CannotInstall(f"{given!r} is no variable; write --env NAME=VALUE")
+            raise CannotInstall(f"{given!r} is not a variable; write --env NAME=VALUE")
         env[variable] = value
     entry = host.entry(stdio_command(program, options.target, env), env)
     if options.print:
@@ -71,15 +71,15 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     )
     change = _Change(os.path.realpath(file), host, name, entry)
     if change.after == change.before:
-        write_stdout(out, f"{change.file} has this server already\n".encode())
+        write_stdout(out, f"{change.file} already has this server\n".encode())
         return 0
     write_stdout(out, printable(change.diff()).encode())
     if not options.yes and not _confirm(change.file):
         write_stderr("nothing was changed")
         return _DECLINED
     backup = change.write()
-    kept = f" The file as it was before: {backup}" if backup else ""
-    text = f"{change.file} is written.{kept}\nNext: {host.afterwards}.\n"
+    kept = f" The old file was copied to {backup}" if backup else ""
+    text = f"{change.file} was written.{kept}\nNext: {host.afterwards}.\n"
     write_stdout(out, printable(text).encode())
     return 0
 
@@ -133,13 +133,13 @@ class _Change:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
     def write(self) -> str | None:
-        """Replace the file in one step, and return the path of the old one's copy."""
+        """Replace the file in one step, and return the path of the backup."""
         try:
             os.makedirs(os.path.dirname(self.file), exist_ok=True)
-            # Another installation at the same time must not replace what this one writes.
+            # A concurrent installation must not overwrite what this one writes.
             with folder_lock(self.file):
                 if _read(self.file) != self.before:
-                    raise CannotInstall(f"{self.file} was changed meanwhile; nothing was written")
+                    raise CannotInstall(f"{self.file} changed in the meantime; nothing was written")
                 old = os.stat(self.file) if os.path.exists(self.file) else None
                 backup = None if old is None else _back_up(self.file, self.before, old)
                 try:
@@ -159,12 +159,12 @@ def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str
         raise CannotEdit("an object was expected where it has something else")
     older = found.get(servers, {}).get(name, {})
     if not isinstance(older, dict):
-        raise CannotEdit(f"its entry {name!r} is no object")
+        raise CannotEdit(f"its entry {name!r} is not an object")
     if "url" in older or "httpUrl" in older:
         raise CannotEdit(f"its entry {name!r} is a remote server; give this one another --name")
     older_env = older.get("env", {})
     if not isinstance(older_env, dict):
-        raise CannotEdit(f"its entry {name!r} has an 'env' that is no object")
+        raise CannotEdit(f"its entry {name!r} has an 'env' that is not an object")
     env = {**older_env, **entry.get("env", {})}
     newer = {**older, **entry} | ({"env": env} if env else {})
     return {**found, servers: {**found.get(servers, {}), name: newer}}
@@ -172,7 +172,7 @@ def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str
 
 def _confirm(file: str) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise CannotInstall("stdin is not a terminal, so nobody can be asked; give --yes")
+        raise CannotInstall("cannot ask for confirmation: stdin is not a terminal; give --yes")
     sys.stderr.write(printable(f"Change {file}? [y/N] "))
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
@@ -180,7 +180,7 @@ def _confirm(file: str) -> bool:
 
 def _read(file: str) -> str:
     try:
-        # Reading a pipe would wait for ever, and a device would be replaced by a file.
+        # Reading a pipe would wait forever, and a device would be replaced with a file.
         if not stat.S_ISREG(os.stat(file).st_mode):
             raise CannotInstall(f"{file} is not a regular file")
         with open(file, encoding="utf-8", newline="") as opened:
@@ -193,7 +193,7 @@ def _read(file: str) -> str:
 
 
 def _back_up(file: str, text: str, old: os.stat_result) -> str:
-    """Write *text* beside the file, under an unused name."""
+    """Write *text* next to the file, under an unused name."""
     stem = f"{file}.{datetime.now():%Y%m%d-%H%M%S}"
     for number in range(100):
         backup = f"{stem}-{number}.bak" if number else f"{stem}.bak"
@@ -203,7 +203,7 @@ def _back_up(file: str, text: str, old: os.stat_result) -> str:
             continue
         _write_new(descriptor, backup, text, old)
         return backup
-    raise CannotInstall(f"there are too many copies beside {file}; nothing was written")
+    raise CannotInstall(f"there are too many copies next to {file}; nothing was written")
 
 
 def _replace(file: str, text: str, old: os.stat_result | None) -> None:
@@ -219,7 +219,7 @@ def _replace(file: str, text: str, old: os.stat_result | None) -> None:
 
 
 def _write_new(descriptor: int, path: str, text: str, old: os.stat_result | None) -> None:
-    """Write a new file, which gets the owner of the *old* one; remove it if that fails."""
+    """Write a new file with the *old* one's owner; remove it if that fails."""
     try:
         with open(descriptor, "w", encoding="utf-8", newline="") as opened:
             opened.write(text)
@@ -235,7 +235,7 @@ class CannotEdit(ValueError):
 
 
 class _Object(NamedTuple):
-    """An object in a text, from its opening brace to just after its closing one."""
+    """An object in JSON text, from its opening brace to just after its closing one."""
 
     start: int
     end: int
@@ -243,12 +243,12 @@ class _Object(NamedTuple):
 
 
 def parse(text: str) -> Json:
-    """Read a JSON text with comments; raises CannotEdit."""
+    """Read JSON with comments; raises CannotEdit."""
     try:
         return json.loads(_plain(_without_comments(text.encode())), object_pairs_hook=_members_once)
     except json.JSONDecodeError as exc:
         raise CannotEdit(f"it is not JSON (line {exc.lineno}: {exc.msg})") from None
-    except CannotEdit:  # A ValueError too.
+    except CannotEdit:  # Also a ValueError.
         raise
     except RecursionError:
         raise CannotEdit("it is nested too deeply") from None
@@ -293,7 +293,7 @@ def _added(raw: bytes, place: _Object, name: str, value: Json) -> bytes:
     if place.members:
         last = list(place.members.values())[-1]
         own = _indent_at(raw, place.start + last.start)
-        # If it is the object's own, the object is written in one line.
+        # If both indentations are equal, the object is written on one line.
         indent = indent if own == outer_indent else own
         if not re.match(rb"\s*,", _without_comments(raw)[place.start + last.end :]):
             body = body[: last.end - 1] + b"," + body[last.end - 1 :]
@@ -308,12 +308,12 @@ def _object_at(plain: bytes, start: int, end: int) -> _Object:
         raise CannotEdit("an object was expected where it has something else")
     try:
         return _Object(start, end, {each.key: each for each in elements(plain[start:end])})
-    except ValueError:  # NaN, for one.
+    except ValueError:  # For example, NaN.
         raise CannotEdit("its form is not understood") from None
 
 
 def _without_comments(raw: bytes) -> bytes:
-    """Return the text with blanks in place of comments; lines and offsets stay."""
+    """Return the text with blanks in place of comments; lines and offsets do not change."""
 
     def blank(found: re.Match[bytes]) -> bytes:
         return found[0] if found[0][:1] == b'"' else re.sub(rb"[^\n]", b" ", found[0])
@@ -342,6 +342,6 @@ def _unit(raw: bytes) -> bytes:
 
 
 def _indent_at(raw: bytes, place: int) -> bytes:
-    """Return the white space at the start of the line with *place*."""
+    """Return the white space at the start of the line that contains *place*."""
     found = re.compile(rb"[ \t]*").match(raw, raw.rfind(b"\n", 0, place) + 1)
     return found[0] if found else b""

@@ -20,7 +20,7 @@ from ..rules.reports import summary
 from .program import Program, write_stderr
 
 _STDIN = "-"
-_PROGRESS_BYTES = 20 * 1024 * 1024  # A smaller file is done before a progress bar helps.
+_PROGRESS_BYTES = 20 * 1024 * 1024  # A smaller file is finished before a progress bar would help.
 _FORMATS = ("text", "json", "sarif")
 _EPILOG = """\
 FILE holds recorded replies: JSON, JSONL, JSON-RPC frames, or a log of the MCP Inspector or of a
@@ -43,7 +43,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     """Return 1 if there are errors, 2 if nothing could be checked in some file."""
     options = _parser(program).parse_args(arguments)
     lint_options = _lint_options(options)
-    # With --fix, stdin is repaired to stdout, so the findings go to stderr.
+    # With --fix, the repaired stdin goes to stdout, so the findings go to stderr.
     stream = sys.stderr if options.fix and _STDIN in options.files else sys.stdout
     try:
         report, console = _make_report(options.format, stream.buffer, stream)
@@ -93,7 +93,7 @@ def _lint_options(options: Namespace) -> LintOptions:
         raise CannotLint(str(exc)) from None
     if options.version is not None and options.version not in VERSIONS:
         known = ", ".join(VERSIONS)
-        raise CannotLint(f"no version of MCP is called {options.version!r}; there are {known}")
+        raise CannotLint(f"there is no MCP version {options.version!r}; the versions are {known}")
     version = VERSIONS.get(options.version)
     return LintOptions(dialect=options.dialect, version=version, rules=rules, fix=options.fix)
 
@@ -103,7 +103,7 @@ def _split_lists(lists: list[str]) -> list[str]:
 
 
 def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
-    """Return the report in that format, and its rich console if it goes to a terminal."""
+    """Return the report in the chosen format, and its rich console if it goes to a terminal."""
     match form:
         case "json":
             return reports.JsonLinesReport(out), None
@@ -162,7 +162,7 @@ def _lint_input(linter: Linter, name: str, console: object, options: Namespace) 
 
 @contextmanager
 def _progress(console: Any, name: str, size: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar for long input on a terminal; yield a function that takes bytes read."""
+    """Show a progress bar for long input on a terminal; yield a function for bytes read."""
     is_long = size is None or size >= _PROGRESS_BYTES
     # Share the console with the report, so that findings are printed above the bar.
     shown = (console or _console(sys.stderr)) if is_long and sys.stderr.isatty() else None

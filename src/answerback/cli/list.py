@@ -82,7 +82,7 @@ def _json_list(app: App, options: Options) -> bytes:
 
 def _lists(app: App, options: Options) -> str:
     registry = registry_of(app)
-    # A widget's page is for hosts, and the line of its tool names it.
+    # A widget's page is for hosts, and its tool's line names it.
     resources = [
         (each.uri, _summary(each))
         for each in registry.resources.values()

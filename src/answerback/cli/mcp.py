@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # A shell reports this status for SIGTERM.
 _TERMINATED = 143
 _ON_TERMINAL = """\
-a language model's host runs this command; it waits for JSON-RPC, one message in each line:
+a language model's host runs this command; it waits for JSON-RPC, one message per line:
   {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 Ctrl-D ends it"""
 
@@ -32,7 +32,7 @@ Ctrl-D ends it"""
 def run(program: Program, arguments: Sequence[str]) -> int:
     options: Namespace | None = None
     load: Callable[[], App]
-    # The usual cases skip argparse, because its import costs each start time.
+    # The usual cases skip argparse, because importing it slows every start down.
     if not any(each.startswith("-") for each in arguments):
         _, load = program.target("mcp", arguments)
     else:
@@ -40,7 +40,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
         options = parser(program).parse_args(arguments)
         load = partial(program.load_tagged, options.target, options)
-    # Before the author's module is loaded: it may print and read as well.
+    # Before the author's module is loaded, because it may print and read too.
     out, source = take_stdout(), take_stdin()
     app = require_widgets(load())
     keep_stderr()
@@ -50,14 +50,14 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
         more = apply_flags(options)
     if os.environ.get("ANSWERBACK_SECRET"):
-        # It signs the state of questions; report an invalid one now, not at a question.
+        # The secret signs the state of questions; report an invalid one now, not later.
         from ..core.signing import signer_from_environment
 
         signer_from_environment()
     if os.isatty(source):
         write_stderr(_ON_TERMINAL)
     _exit_on_sigterm()
-    # Again, because the author's objects exist only now.
+    # Called again, because the author's objects exist only now.
     collect_garbage_less_often()
     server = StdioServer(registry_of(app), out, source, loop=program.loop, **more)
     if program.loop is not None:
@@ -67,9 +67,9 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _exit_on_sigterm() -> None:
-    """Let SIGTERM end the process as Ctrl-C does: `finally` blocks run, records are written.
+    """Let SIGTERM end the process like Ctrl-C: `finally` blocks run, records are written.
 
-    The author's own handler stays. Hosts end a stdio server with this signal.
+    The author's own handler is kept. Hosts end a stdio server with this signal.
     """
 
     def exit_once(number: int, frame: object) -> None:

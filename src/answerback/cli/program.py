@@ -1,6 +1,6 @@
 """The running program, `answerback` or a file that runs its App: finds a command, and runs it.
 
-Also what the commands share: the target's App or server, common options, and printing.
+Also holds what the commands share: the target's App or server, common options, and printing.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class WrongOption(AnswerbackError):
 
 
 class CannotLoad(AnswerbackError):
-    """The target has no App, or importing its module failed (then `__cause__`)."""
+    """The target has no App, or importing its module failed (see `__cause__`)."""
 
     code = "CANNOT_LOAD"
 
@@ -138,7 +138,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_program(program: Program, arguments: Sequence[str]) -> int:
-    """Run the command, and return the exit status."""
     command, *rest = arguments or ("--help",)
     try:
         if sys.stdout is None and command not in _WITHOUT_OUTPUT:
@@ -148,7 +147,7 @@ def run_program(program: Program, arguments: Sequence[str]) -> int:
         except SystemExit:  # argparse printed the help, or an error.
             print_text("")
             raise
-        # A wire writes by itself; it leaves nothing in the buffer of `sys.stdout`.
+        # A wire does its own writing, and leaves nothing in the buffer of `sys.stdout`.
         if command not in _WITHOUT_OUTPUT:
             print_text("")
         return status
@@ -182,13 +181,13 @@ def _run_command(program: Program, command: str, arguments: Sequence[str]) -> in
 
 
 def _print_error(exc: AnswerbackError) -> int:
-    """Print the error in one line, below the traceback if the author's own module failed."""
+    """Print the error on one line, below the traceback if the author's own module failed."""
     cause = exc.__cause__ if isinstance(exc, CannotLoad) else None
     if cause is not None:
         import traceback
 
         write_stderr("".join(traceback.format_exception(cause)).rstrip())
-    # Further lines are indented: the message may have a text of others.
+    # Later lines are indented: the message may contain someone else's text.
     write_stderr(f"error: {exc}".replace("\n", "\n  "))
     if isinstance(exc, CannotWrite):
         return _CANNOT_WRITE
@@ -210,7 +209,7 @@ class Program:
         self.name = name
         self.app = app
         self.loop = loop
-        """The event loop of `app.run_async`; the command runs in another thread then."""
+        """The event loop of `app.run_async`; the command then runs in another thread."""
 
     def command_line(self, command: str, target: str | None = None) -> str:
         """Return the command line up to the command's own arguments; with *target* if needed."""
@@ -231,7 +230,7 @@ class Program:
             prog=self.command_line(command),
             usage=f"{line} {usage}".rstrip(),
             description=COMMANDS[command],
-            # Without a width, argparse imports shutil for each call, to ask for the terminal's.
+            # Without a width, argparse imports shutil in every call to find the terminal's.
             formatter_class=partial(RawDescriptionHelpFormatter, width=88),
             allow_abbrev=False,
             **options,
@@ -240,7 +239,7 @@ class Program:
     def parser_with_target(
         self, command: str, usage: str = "[options]", description: str = ""
     ) -> ArgumentParser:
-        """Return a parser that also has the target; without one, for an App, it is None."""
+        """Return a parser that also takes the target; for a program with an App, that is None."""
         parser = self.parser(command, usage)
         if description:
             parser.description = f"{parser.description}\n\n{description}"
@@ -248,7 +247,7 @@ class Program:
         return parser
 
     def add_target(self, parser: ArgumentParser) -> None:
-        """Add the target's argument; the target of a program with an App is None."""
+        """Add the target argument; for a program with an App, the target is None."""
         if self.app is None:
             parser.add_argument("target", metavar="TARGET", help="see at the end")
         else:
@@ -257,9 +256,9 @@ class Program:
     def target(
         self, command: str, arguments: Sequence[str]
     ) -> tuple[str | None, Callable[[], App]]:
-        """Return the target of a command whose only options are tags, and its loader.
+        """Return the target of a command whose only options are tags, and a function to load it.
 
-        The usual cases skip argparse, because its import costs each start time.
+        The usual cases skip argparse, because importing it slows every start down.
         """
         if self.app is not None and not arguments:
             return None, partial(self.load, None)
@@ -306,7 +305,7 @@ def require_widgets(app: App) -> App:
 
 
 def add_server_options(parser: ArgumentParser, program: Program, *, timeout: bool = True) -> None:
-    """Add the options of the commands whose target may be a server; *timeout* adds that one."""
+    """Add the options for commands whose target may be a server; *timeout* adds `--timeout`."""
     if program.app is not None:
         parser.set_defaults(**dict.fromkeys(SERVER_OPTIONS))
         return
@@ -330,7 +329,7 @@ def add_server_options(parser: ArgumentParser, program: Program, *, timeout: boo
 
 
 def refuse_server_options(options: Options) -> None:
-    """Raise WrongOption if an option is given that an App does not have."""
+    """Raise WrongOption for an option that an App does not have."""
     for name in SERVER_OPTIONS:
         if getattr(options, name, None):
             flag = f"--{name.replace('_', '-')}"
@@ -338,14 +337,14 @@ def refuse_server_options(options: Options) -> None:
 
 
 def add_tag_options(parser: ArgumentParser) -> None:
-    """Add the options of the commands that select tools by their tags."""
+    """Add the options for commands that select tools by tag."""
     text = "only the tools, resources and prompts with this tag"
     add_repeatable(parser, "--tag", "TAG", text)
     add_repeatable(parser, "--exclude-tag", "TAG", "leave out those with this tag")
 
 
 def add_log_level_option(parser: ArgumentParser) -> None:
-    """Add the option of the commands that serve until they are ended."""
+    """Add the option for commands that serve until they are stopped."""
     levels = ("debug", "info", "warning", "error", "critical")
     text = f"log to stderr from this level on: {', '.join(levels)}"
     parser.add_argument("--log-level", type=str.lower, choices=levels, metavar="LEVEL", help=text)
@@ -358,7 +357,7 @@ def add_repeatable(parser: _ActionsContainer, name: str, metavar: str, text: str
 
 
 def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str]:
-    """Return the rows in columns; with *numbers*, all but the first are aligned to the right."""
+    """Return the rows in columns; with *numbers*, all but the first are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -370,14 +369,12 @@ def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str
 
 
 def positive_int(text: str) -> int:
-    """Parse an option's value, for argparse."""
     if not (text.isascii() and text.isdigit() and int(text[:10])):
-        raise _wrong_type(f"must be a whole number from 1 on, not {text!r}")
+        raise _wrong_type(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
 
 
 def positive_seconds(text: str) -> float:
-    """Parse an option's value, for argparse."""
     try:
         number = float(text)
     except ValueError:
@@ -401,7 +398,7 @@ def write_stderr(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Escape the characters that a terminal would obey: the text may be someone else's."""
+    """Escape terminal control characters: the text may be someone else's."""
     if text.replace("\n", "").isprintable():
         return text
     from ..dialects.readable import render
@@ -410,12 +407,12 @@ def printable(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """Escape line breaks too, for a name or a URI of others: it must not imitate another line."""
+    """Escape line breaks too, so that someone else's name or URI cannot imitate another line."""
     return printable(text).replace("\n", "\\n")
 
 
 def printable_json(text: str) -> str:
-    """Escape such characters in a JSON text as JSON does."""
+    """Escape such characters in JSON text, using JSON escapes."""
     if text.replace("\n", "").isprintable():
         return text
     from ..dialects.readable import escape_json
@@ -424,7 +421,7 @@ def printable_json(text: str) -> str:
 
 
 def write_json(out: Stdout, body: bytes) -> None:
-    """Write a line of JSON to stdout; only for a terminal, with escaped characters."""
+    """Write a line of JSON to stdout; for a terminal, escape control characters."""
     line = printable_json(body.decode()).encode() if out.is_terminal else body
     write_stdout(out, line + b"\n")
 
@@ -437,7 +434,7 @@ def print_text(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as exc:
-        # Python would try again at the end of the process, and print a traceback.
+        # Python would try again at exit, and print a traceback.
         sys.stdout = None
         if isinstance(exc, BrokenPipeError):
             raise
@@ -449,13 +446,13 @@ def print_line(text: str) -> None:
 
 
 def print_json(body: bytes) -> None:
-    """Print a line of JSON; only for a terminal, with escaped characters."""
+    """Print a line of JSON; for a terminal, escape control characters."""
     text = body.decode("utf-8", "replace")
     print_line(printable_json(text) if sys.stdout.isatty() else text)
 
 
 def write_stdout(out: Stdout, data: bytes) -> None:
-    """Write to stdout; raises CannotWrite, or BrokenPipeError if the reader has gone."""
+    """Write to stdout; raises CannotWrite, or BrokenPipeError if the reader is gone."""
     try:
         out.write(data)
     except BrokenPipeError:
@@ -465,17 +462,17 @@ def write_stdout(out: Stdout, data: bytes) -> None:
 
 
 def remind_to_run(app_name: str, app: App) -> None:
-    """Say what is missing in a program that did nothing with its App."""
+    """Say what is missing from a program that did nothing with its App."""
     path, command = sys.argv[0], "".join(sys.argv[1:2])
     if not path.endswith(".py") or (command and command not in COMMANDS):
         return
     with suppress(OSError), open(path, "rb") as source:
         if f"{app_name}.run".encode() in source.read():
-            return  # The program ended itself before, for example with sys.exit().
+            return  # The program has already ended itself, for example with sys.exit().
     from .target import module_with
 
     if module_with(app) is not None:
-        return  # The program imports the App of another file, and may use its functions.
+        return  # The program imports an App from another file, and may use its functions.
     file = os.path.basename(path)
     so_far = ", so nothing was done" if command else ""
     write_stderr(
@@ -497,7 +494,7 @@ def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
 
 
 async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> None:
-    """Run a command in a thread, with its coroutines on the loop that runs.
+    """Run a command in a thread, with its coroutines on the running loop.
 
     A cancelled task ends the server, and so do SIGINT and SIGTERM in the main thread.
     """
@@ -523,7 +520,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
         except BaseException as exc:  # noqa: BLE001 -- it is raised where the task waits
             done.set_exception(exc)
 
-    # Not a thread of the loop's own pool, which the program's end would wait for.
+    # Not a thread from the loop's pool: the program would wait for it at exit.
     thread = threading.Thread(target=run, name="answerback-run", daemon=True)
     ended = asyncio.wrap_future(done)
 
@@ -546,7 +543,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
 
 
 def _warn_if_loaded_twice(app: App) -> None:
-    """Warn of a program that another file imports: Python loads it again, with a second App."""
+    """Warn if another file imports the program: Python loads it again, with a second App."""
     main = sys.modules["__main__"]
     path = getattr(main, "__file__", None) or ""
     spec = getattr(main, "__spec__", None)
@@ -558,13 +555,13 @@ def _warn_if_loaded_twice(app: App) -> None:
         write_stderr(
             f"{os.path.basename(path)} was loaded twice, as the program and as the module {name!r} "
             "that another file imports; there are two Apps now, and what that file registers is "
-            "missing here: make the App in a file of its own, which both import"
+            "missing here: make the App in a separate file that both import"
         )
 
 
 @contextmanager
 def _signals_to(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[list[int]]:
-    """Let SIGINT and SIGTERM call *stop* on the loop in the block, and list those that came."""
+    """Let SIGINT and SIGTERM call *stop* on the loop; yield the list of signals received."""
     import signal
     import threading
 
@@ -580,7 +577,7 @@ def _signals_to(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> It
         for number in (signal.SIGINT, signal.SIGTERM):
             before[number] = signal.getsignal(number)
             try:
-                # It wakes the loop: a signal that arrives just before `select` does not.
+                # This wakes the loop; a signal that arrives just before `select` would not.
                 loop.add_signal_handler(number, handle, number)
             except NotImplementedError:  # on Windows
                 signal.signal(number, lambda got, _: loop.call_soon_threadsafe(handle, got))
@@ -596,15 +593,15 @@ def _signals_to(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> It
 def _program_arguments() -> Sequence[str]:
     """Return the program's arguments; programs that a web server or a host starts need none."""
     if "GATEWAY_INTERFACE" in os.environ:
-        # A web server may turn the query string into arguments (RFC 3875), and any client can
-        # choose that, so under CGI the arguments are ignored.
+        # A web server may turn the query string into arguments (RFC 3875), which any client
+        # controls, so under CGI the arguments are ignored.
         return ("cgi",)
     if len(sys.argv) > 1 or os.isatty(0) or os.isatty(1):
         return sys.argv[1:]
     # Hosts start `python server.py` without arguments, as the servers of other frameworks expect.
     try:
         has_client = not stat.S_ISCHR(os.fstat(0).st_mode)  # /dev/null
-    except OSError:  # It is closed.
+    except OSError:  # Stdin is closed.
         has_client = False
     if not has_client:
         write_stderr(
@@ -614,7 +611,7 @@ def _program_arguments() -> Sequence[str]:
 
 
 def program_name(started: str) -> str:
-    """Return how to type the program that runs its own App; *started* is `sys.argv[0]`.
+    """Return what to type to start a program with its own App; *started* is `sys.argv[0]`.
 
     That is `mytool` for a console script, its path if it is not on the PATH, `python -m tools` or
     `python calculator.py`.

@@ -33,7 +33,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         parser.error(f"name the prompt; `{line} --prompts` shows the prompts")
     options.name, *options.pairs = options.words
     server = program.find_server(options.target)
-    # Before the author's module is loaded: it may print and read as well.
+    # Before the author's module is loaded, because it may print and read too.
     out, stdin = take_stdout(), take_stdin()
     if server is not None:
         from .remote import prompt_remote

@@ -39,7 +39,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     server = program.find_server(options.target)
     check_output(options)
-    # Before the author's module is loaded: it may print and read as well.
+    # Before the author's module is loaded, because it may print and read too.
     out, stdin = take_stdout(), take_stdin()
     if server is not None:
         from .remote import read_remote

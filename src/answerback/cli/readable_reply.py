@@ -32,10 +32,10 @@ def reply_text(reply: Reply[Any], shape: Shape) -> str:
 
 
 def error_text(error: Error, hint: str | None = None) -> str:
-    """Return the message and the code in the first line, further lines and the hint below."""
+    """Return the message and the code on the first line, with further lines and the hint below."""
     head, message = "Invalid arguments", error.message
     if "\n" in message and message.startswith(f"{head}: "):
-        # Several invalid arguments have a line each.
+        # With several invalid arguments, each has its own line.
         message = f"{head}\n{message.removeprefix(f'{head}: ')}"
     first, *more = render(message).split("\n")
     lines = [f"error: {first} ({render_line(error.code)})", *(f"  {line}" for line in more)]

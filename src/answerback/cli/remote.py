@@ -43,7 +43,7 @@ _MAX_CHOICES = 30
 def call_remote(
     target: ServerTarget, words: Sequence[str], options: Options, out: Stdout, stdin: int
 ) -> int:
-    """Call a server's tool, and print its reply as `call` does."""
+    """Call a server's tool, and print its reply the way `call` does."""
     with _server(target, options, stdin) as server:
         tools = {tool.name: tool for tool in server.tools()}
         if not words or ("=" in words[0] and words[0] not in tools):
@@ -57,7 +57,7 @@ def call_remote(
         reply = arguments if isinstance(arguments, Reply) else server.call(name, arguments)
         _note_failures(server)
     if not out.is_terminal:
-        # A person reads in the reply's text what the server left out.
+        # For a person, the reply's text already says what the server left out.
         for cut in reply.cuts:
             unit = f"{cut.unit} of {cut.path}" if cut.path else cut.unit
             write_stderr(f"note: the server sent {cut.returned:,} of {cut.total:,} {unit}")
@@ -65,7 +65,6 @@ def call_remote(
 
 
 def read_remote(target: ServerTarget, options: Options, out: Stdout, stdin: int) -> int:
-    """Read a server's resource, and print its contents."""
     with _server(target, options, stdin) as server:
         reply = server.read(options.uri)
         _note_failures(server)
@@ -73,7 +72,6 @@ def read_remote(target: ServerTarget, options: Options, out: Stdout, stdin: int)
 
 
 def prompt_remote(target: ServerTarget, options: Options, out: Stdout, stdin: int) -> int:
-    """Fill in a server's prompt, and print its messages."""
     arguments = dict(read_pairs(options.pairs, stdin))
     with _server(target, options, stdin) as server:
         try:
@@ -99,14 +97,14 @@ def list_remote(target: ServerTarget, options: Options, out: Stdout) -> int:
 
 
 def _lists(server: BlockingServer, options: Options) -> Iterator[str]:
-    """Yield the tables one by one: a server whose tools can be used may fail in another list."""
+    """Yield the tables one by one: a server that lists its tools may fail at another list."""
     if options.resources:
         yield usage_table(_resource_rows(server)) or "the server has no resources"
     elif options.prompts:
         yield usage_table(_prompt_rows(server)) or "the server has no prompts"
     else:
         yield tool_table(server.tools())
-        # Of several servers, one may say that it has resources or prompts.
+        # One of several servers may say that it has resources or prompts.
         facts = server.info.values() if isinstance(server.info, dict) else [server.info]
         for noun, rows in (("resources", _resource_rows), ("prompts", _prompt_rows)):
             try:
@@ -160,7 +158,7 @@ def _server(target: ServerTarget, options: Options, stdin: int) -> Iterator[Bloc
     """
     peer = TerminalPeer(stdin)
     found = chosen_servers(target, options)
-    # A command has no later list, so it waits for every server of a file.
+    # A command does not list again later, so it waits for every server in the file.
     more: dict[str, Any] = {"inherit": bool(options.inherit_env), "wait": None}
     if options.timeout is not None:
         more |= {"timeout": options.timeout, "connect_timeout": options.timeout}
@@ -210,7 +208,7 @@ def _print(
             error = msgspec.structs.replace(error, details=details)
             reply = msgspec.structs.replace(reply, error=error)
     if reply.data is not msgspec.UNSET:
-        # The data is more readable than a text that repeats it.
+        # The data is more readable than text that repeats it.
         shown = (reply.data, {"result": reply.data})
         content = tuple(each for each in reply.content if not _is_one_of(each, shown))
         reply = msgspec.structs.replace(reply, content=content)
@@ -220,7 +218,7 @@ def _print(
 
 
 def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
-    """Return whether a text repeats the data: the data itself, or its JSON."""
+    """Return whether the text repeats the data: the data itself, or its JSON."""
     if not isinstance(block, Text):
         return False
     try:
@@ -230,7 +228,7 @@ def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
 
 
 def chosen_servers(target: ServerTarget, options: Options) -> ServerEntry | ServerTarget:
-    """Return the server that is meant; without `--server` a file stands for all its servers."""
+    """Return the selected server; without `--server`, a file stands for all its servers."""
     found = read_target(target)
     if isinstance(found, ServerEntry):
         if options.server is not None:
@@ -255,10 +253,10 @@ def chosen_servers(target: ServerTarget, options: Options) -> ServerEntry | Serv
 def _check_fits(entry: ServerEntry, options: Options) -> None:
     if not entry.url:
         for flag in _given(_FOR_URL, options):
-            raise WrongOption(f"{flag} is for a URL; a command gets its secrets by --env")
+            raise WrongOption(f"{flag} is for a URL; give secrets to a command with --env")
     else:
         for flag in _given(_FOR_COMMAND, options):
-            raise WrongOption(f"{flag} is for a command; a URL gets --token or --header")
+            raise WrongOption(f"{flag} is for a command; for a URL, give --token or --header")
 
 
 def _given(names: Iterable[str], options: Options) -> list[str]:
@@ -289,7 +287,7 @@ def _pair(option: str, text: str, separator: str) -> tuple[str, str]:
 
 
 def _filled(option: str, text: str) -> str:
-    """Replace `${NAME}` by the environment's variable, as in a host's file."""
+    """Replace `${NAME}` with the environment variable, as in a host's file."""
     try:
         filled: str = HostContext.of({}, None).filled(text)
     except LookupError as exc:
@@ -374,7 +372,7 @@ def read_tool_arguments(
 
 
 def read_pairs(words: Sequence[str], stdin: int) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each word `name=value`."""
+    """Yield the name and the value of each `name=value` word."""
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name:

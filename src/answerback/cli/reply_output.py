@@ -37,7 +37,7 @@ def add_output_options(parser: ArgumentParser) -> None:
 
 
 def check_output(options: Options) -> None:
-    """Raise CannotWrite if `--output` cannot be written: a call may have effects."""
+    """Raise CannotWrite if `--output` cannot be written: a call may have side effects."""
     if options.output is None:
         return
     folder = os.path.dirname(options.output) or os.curdir
@@ -48,7 +48,7 @@ def check_output(options: Options) -> None:
 
 
 def first_items(reply: Reply[Any], limit: int | None) -> Reply[Any]:
-    """Return the reply with the first items of its list, or of its page; say how many there are."""
+    """Return the reply with only the first items of its list or page; print how many there are."""
     if limit is None or reply.error is not None or not reply.has_data:
         return reply
     data = msgspec.json.decode(reply.encoded or msgspec.json.encode(reply.data))
@@ -75,7 +75,7 @@ def print_reply(
 ) -> int:
     """Print a reply, or write it to `--output`; return the exit status.
 
-    With *as_file*, for `read`, a pipe gets the only content as it is.
+    With *as_file*, for `read`, a pipe gets a single content unchanged.
     """
     if reply.error is not None:
         return print_error(reply, reply.error, contract, options.dialect)

@@ -64,7 +64,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = require_widgets(program.load_tagged(options.target, options))
     server = with_start_help(server, program, options.target, app)
     runtime = _runtime(app, options)
-    # It needs uvicorn, which `serve --help` does not.
+    # Imported here: it needs uvicorn, which `serve --help` does not.
     from ..server.uvicorn.uvicorn_server import serve, serve_on
 
     keep_stderr()
@@ -78,7 +78,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
             return serve_on(program.loop, runtime, server, listener)
         return serve(runtime, server, listener)
     finally:
-        # With --reload, the process that watches the files removes it.
+        # With --reload, the process that watches the files removes the socket.
         if given is None:
             remove_unix_socket(server)
 
@@ -98,15 +98,15 @@ def _runtime(app: App, options: Namespace) -> Runtime:
     if options.url is not None:
         auth = runtime.auth
         if auth is not None and auth.url not in ("", options.url):
-            raise BadOption(f"--url is {options.url}, and auth= of the app has {auth.url}")
+            raise BadOption(f"--url is {options.url}, but the app's auth= has {auth.url}")
         runtime.url = options.url
-    # Widgets' files are read again.
+    # Widget files are then read again after each change.
     runtime.development = options.reload or options.debug
     return runtime
 
 
 def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket) -> None:
-    """Replace the app's issuer by this server; raises BadOption."""
+    """Replace the app's issuer with this server; raises BadOption."""
     from ..auth import OAuth
     from ..auth.development import development_of
 
@@ -117,7 +117,7 @@ def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket
     try:
         runtime.auth = development_of(runtime.auth, base)
     except ValueError:
-        raise BadOption(f"test tokens are for this machine alone, and not for {base}") from None
+        raise BadOption(f"test tokens only work on this machine, not for {base}") from None
 
 
 def parser(program: Program) -> ArgumentParser:
@@ -180,7 +180,7 @@ def _add_address(parser: ArgumentParser) -> None:
 
 def _endpoint(text: str) -> str:
     if not is_endpoint(text):
-        raise ArgumentTypeError(f"must be a whole URL as https://example.com/mcp, not {text!r}")
+        raise ArgumentTypeError(f"must be a full URL such as https://example.com/mcp, not {text!r}")
     return text
 
 
@@ -191,7 +191,7 @@ def port_number(text: str) -> int:
 
 
 def check_together(options: Namespace) -> None:
-    """Raise BadOption for flags that exclude each other."""
+    """Raise BadOption for mutually exclusive flags."""
     if options.reload and options.workers > 1:
         raise BadOption("--reload runs one process; leave out --workers, or --reload")
     if options.reload and options.drain:
@@ -203,13 +203,13 @@ def check_together(options: Namespace) -> None:
 
 
 def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOptions:
-    """Return the server's options; raises BadOption for values that exclude each other."""
+    """Return the server's options; raises BadOption for mutually exclusive values."""
     port = options.port
     if port is None:
         try:
             port = port_number(os.environ.get("PORT") or "8000")
         except ArgumentTypeError as exc:
-            raise BadOption(f"PORT of the environment {exc}; --port would take its place") from None
+            raise BadOption(f"PORT in the environment {exc}; --port overrides it") from None
     return ServeOptions(
         host=options.host or os.environ.get("HOST") or "127.0.0.1",
         port=port,

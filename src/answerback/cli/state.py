@@ -22,9 +22,9 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     url = options.url or os.environ.get(STATE)
     if not url:
-        raise WrongState(f"give the URL of the database, or set {STATE}")
+        raise WrongState(f"give the database URL, or set {STATE}")
     check_url(url)
-    # It needs psycopg, which `state --help` does not.
+    # Imported here: it needs psycopg, which `state --help` does not.
     from ..state import maintenance
 
     secrets = secrets_from_environment()
@@ -35,8 +35,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
             return 1 if report.problems else 0
         case "rekey":
             if not secrets:
-                raise WrongState(f"rekey needs {SECRET}=new,old: the first secret seals anew")
-            print_line(f"{counted(maintenance.rekey(url, secrets), 'record')} sealed anew")
+                raise WrongState(f"rekey needs {SECRET}=new,old: it encrypts with the first one")
+            print_line(f"re-encrypted {counted(maintenance.rekey(url, secrets), 'record')}")
         case _:
             print_line(maintenance.update_tables(url, secrets))
     return 0

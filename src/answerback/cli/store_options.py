@@ -35,7 +35,7 @@ def add_audit_options(parser: ArgumentParser) -> None:
 
 
 def open_records(options: Options) -> Records | None:
-    """Open the records; raises CannotRecord for an impossible path, warns of other problems."""
+    """Open the records; raises CannotRecord for an impossible path, warns about other problems."""
     path: str | None = options.audit
     if path is None:
         return None
@@ -122,7 +122,7 @@ def use_state_of(options: Namespace, runtime: Runtime) -> bool:
 
 
 class StdioOptions(TypedDict, total=False):
-    """The arguments of StdioServer that flags decide."""
+    """The StdioServer arguments that flags set."""
 
     records: Records | None
     task_store: SQLiteStore | None

@@ -1,6 +1,6 @@
 """Finds the App that a target names: `calculator.py`, `dir/calculator.py:app`, `pkg.mod:app`.
 
-For the commands that also take a server, finds that server; and the folder of a program's source.
+Also finds the server, for commands that take one, and the folder with a program's source.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _run_authors_code(where: str, run: Callable[[], T]) -> T:
 
 
 def _package_hint(where: str, exc: Exception) -> str:
-    """Return what to write for a file that imports the files beside it as a part of a package."""
+    """Return a hint for a file whose relative imports fail: it is part of a package."""
     if not isinstance(exc, ImportError) or "no known parent package" not in str(exc):
         return ""
     folder, file = os.path.split(os.path.abspath(where))
@@ -129,7 +129,7 @@ def _import_module(where: str) -> ModuleType:
             raise CannotLoad(IS_FOLDER.format(where))
         return module
     except ModuleNotFoundError as exc:
-        # Any other name is missing in the author's own imports: show their traceback.
+        # Any other missing name comes from the author's own imports: show their traceback.
         if exc.name is not None and f"{where}.".startswith(f"{exc.name}."):
             raise CannotLoad(f"there is no file or module {where!r}") from None
         raise
@@ -142,14 +142,14 @@ def _import_module(where: str) -> ModuleType:
 
 
 def _only_app(module: ModuleType, where: str) -> App:
-    """Return the one App of a module; Apps that another one includes do not count."""
+    """Return the only App in a module; Apps that another one includes do not count."""
     named = {name: each for name, each in vars(module).items() if isinstance(each, App)}
     inner = {id(each) for app in named.values() for each in app.apps() if each is not app}
     found = {id(app): app for app in named.values() if id(app) not in inner}
     if len(found) == 1:
         return next(iter(found.values()))
     names = f"these: {', '.join(named)}; add :NAME" if named else "none"
-    message = f"{where} should hold one App, and holds {names}"
+    message = f"{where} should hold one App, but holds {names}"
     if not named:
         command = f"python {where}" if _is_file(where) else f"python -m {where}"
         message += f"; if a function returns it, name the function: {where}:make"
@@ -158,7 +158,7 @@ def _only_app(module: ModuleType, where: str) -> App:
 
 
 def _made_app(make: Callable[..., object], target: str) -> App:
-    """Return the App that a function of the author's makes; raises CannotLoad."""
+    """Return the App that the author's function makes; raises CannotLoad."""
     import inspect
 
     try:
@@ -192,7 +192,6 @@ def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> Non
 
 
 def check_widgets_of(app: App) -> None:
-    """Raise CannotLoad if a tool names a widget that its app does not have."""
     from ..protocol.widget import MissingWidget, check_widgets
 
     try:
@@ -224,7 +223,7 @@ def program_folder(app: App | None, target: str | None) -> str:
 
 
 def _outer_folder(folder: str, package: str) -> str:
-    """Return *folder* if *package* is in it, because the files beside a package belong to it."""
+    """Return *folder* if *package* is in it, because the files next to a package belong to it."""
     is_inside = package == folder or package.startswith(os.path.join(folder, ""))
     return folder if is_inside else package
 
@@ -304,7 +303,7 @@ def _has_module(name: str) -> bool:
 
 def _find_command(text: str) -> str:
     """Return the path of the executable file *text*, or of the command on the PATH."""
-    # A shell does not look in the current folder, but a file there can be meant.
+    # A shell does not look in the current folder, but the user may mean a file there.
     found = shutil.which(text) or shutil.which(os.path.join(os.curdir, text))
     if found is not None:
         return found

@@ -67,17 +67,15 @@ def _store_of(options: Namespace) -> Iterator[TaskStore]:
                 apps = apps_with_tasks(shared)
                 if len(apps) > 1:
                     names = ", ".join(apps)
-                    raise WrongState(
-                        f"the state has the tasks of several apps; give --app: {names}"
-                    )
+                    raise WrongState(f"the state has tasks from several apps; give --app: {names}")
                 app = apps[0] if apps else ""
             yield PostgresStore(shared, app)
         return
     path = options.tasks or _FILE
     if not os.path.isfile(path):
         raise CannotOpenTasks(
-            f"there is no file {path!r}; give the one of `serve --tasks` with --tasks, "
-            "or the database of `serve --state` with --state"
+            f"there is no file {path!r}; give the file from `serve --tasks` with --tasks, "
+            "or the database from `serve --state` with --state"
         )
     with closing(open_task_store(path)) as store:
         yield store
@@ -128,12 +126,12 @@ def _cancel(store: TaskStore, options: Namespace) -> int:
     if task is None:
         return _NOT_FOUND
     changed = store.change(task.id, cancelled)
-    # Without a change the task has ended, perhaps a moment ago.
+    # No change means that the task has ended, perhaps a moment ago.
     task = changed or store.get(task.id) or task
     if _as_json(options):
         print_json(msgspec.json.encode(_members(task, with_result=False)))
     else:
-        print_line("cancelled" if changed is not None else f"it was {task.state} already")
+        print_line("cancelled" if changed is not None else f"it was already {task.state}")
     return 0 if task.state == "cancelled" else 1
 
 
@@ -153,7 +151,7 @@ def _found(store: TaskStore, id: str) -> TaskRecord | None:
 
 
 def _members(task: TaskRecord, *, with_result: bool) -> JsonObject:
-    """Return a task's members for people and programs; secrets are masked."""
+    """Return the members of a task to show to people and programs; secrets are masked."""
     masker = Masker(task.arguments)
     members: JsonObject = {
         "id": task.id,

@@ -1,7 +1,7 @@
-"""Logins of `call` and `list`: in the browser, or with an address that the user pastes.
+"""Logins for `call` and `list`: in the browser, or with an address that the user pastes.
 
 Only a user at a terminal can log in. The tokens are kept in a private file in the user's settings
-folder, so that later commands, also those in scripts, need no login.
+folder, so that later commands, including those in scripts, need no login.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .terminal_peer import stderr_is_terminal
 
 
 def terminal_login(target: str, stdin: int) -> Login:
-    """Return the login to servers that ask for one; *target* is a URL or a host's file."""
+    """Return the login for servers that ask for one; *target* is a URL or a host's file."""
     terminal = _Terminal(stdin, target)
     folder = settings_folder(sys.platform, os.environ, os.path.expanduser("~"))
     store = FileTokens(Path(folder) / "answerback" / "logins.json")
@@ -58,8 +58,8 @@ class _Terminal:
         self._require_user()
         with self._lock:
             write_stderr(
-                f"{issuer} registers no programs by itself. Register a client there, with the "
-                "redirect address http://127.0.0.1/callback."
+                f"{issuer} does not register programs automatically. Register a client there, "
+                "with the redirect address http://127.0.0.1/callback."
             )
             id = self._read("Its client id: ")
             secret = getpass("Its secret (empty if it has none): ") if id else ""

@@ -1,4 +1,4 @@
-"""The peer of a `call`: shows progress and log messages on stderr, and asks questions there."""
+"""The peer for `call`: shows progress and log messages on stderr, and asks questions there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_WIDTH = 79
 
 
 class TerminalPeer(Peer):
-    """Shows progress in one line that the next update overwrites; log messages stay.
+    """Shows progress on one line that the next update overwrites; log messages stay.
 
     A user can be asked only if both *stdin* and stderr are terminals.
     """
@@ -113,7 +113,7 @@ def _write(text: str) -> None:
 
 
 def _printable(data: Json) -> str:
-    """Return the data as text without control characters that could drive the terminal."""
+    """Return the data as text without control characters that could affect the terminal."""
     # Imported here: most tools send no progress and no log messages.
     from ..dialects.readable import render
 

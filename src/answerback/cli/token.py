@@ -40,7 +40,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     except ValueError as exc:
         raise NoTestToken(f"{server} is not a URL: {exc}") from None
     if not is_here:
-        raise NoTestToken(f"{server} is not on this machine; test tokens are for it alone")
+        raise NoTestToken(f"{server} is not on this machine; test tokens only work here")
     parts = urlsplit(server)
     asked = {"user": options.user, "scopes": options.scope, "seconds": options.seconds}
     try:
@@ -48,7 +48,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         found = asyncio.run(_post(url, json.dumps(asked).encode()))
         if found.status != 200:
             raise NoTestToken(
-                f"{server} gives no test tokens ({found.status}); start it with: serve --dev-auth"
+                f"{server} issues no test tokens ({found.status}); start it with: serve --dev-auth"
             )
         token = json.loads(found.body)["access_token"]
     except (HttpFailure, TimeoutError, ValueError, KeyError, TypeError) as exc:
@@ -61,5 +61,5 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 async def _post(url: str, body: bytes) -> Fetched:
     headers = {"content-type": "application/json"}
     async with asyncio.timeout(_SECONDS):
-        # The environment's proxies are not for this machine itself.
+        # The proxies in the environment are not meant for this machine itself.
         return await fetch("POST", url, headers, body, limit=_MAX_BODY, uses_proxies=False)

@@ -59,7 +59,7 @@ def _arguments(tool: Tool) -> str:
 
 
 def _example_call(tool: Tool) -> str:
-    """Return the author's first example, else a generated one with all required arguments."""
+    """Return the author's first example, or a generated one with all required arguments."""
     given = next(iter(tool.settings.examples), None)
     if given is not None:
         return f"{tool.name} --json {shlex.quote(msgspec.json.encode(given).decode())}"
@@ -96,7 +96,7 @@ def usage(tool: Tool) -> str:
 
 
 def usage_table(rows: Sequence[tuple[str, str]]) -> str:
-    """Return a line with each usage and description; after a long usage, the latter is below."""
+    """Return a line for each usage and description; a long usage has its description below."""
     rows = [(printable_line(call), text) for call, text in rows]
     width = max((len(call) for call, _ in rows if len(call) <= _MAX_COLUMN), default=4)
     return "\n".join(
@@ -114,7 +114,7 @@ def section(noun: str, rows: Sequence[tuple[str, str]]) -> str:
 
 
 def _choices(schema: Json, root: JsonObject, depth: int = 0) -> Iterator[str]:
-    """Yield what can be typed: types in capitals, and literal values as they stand."""
+    """Yield what can be typed: types in capitals, and literal values unchanged."""
     match _resolve(schema, root):
         case {"const": value}:
             yield _shell_literal(value)

@@ -50,7 +50,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     for tool, evidence in sorted(seen.tools.items()):
         if not evidence.count:
             only_content = "its replies have only content, such as images, and no data"
-            why = only_content if tool in seen.content else "its replies are failures only"
+            why = only_content if tool in seen.content else "its replies are all failures"
             write_stderr(f"{printable_line(tool)}: {why}")
     types = seen.types()
     if not types:

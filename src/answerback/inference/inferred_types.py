@@ -1,7 +1,7 @@
 """Infers the types of replies from the values at each place, and writes them as Python.
 
-A type is a tree of the classes here; every value that was counted fits it. The size of the counts
-depends on how the replies differ, not on their number.
+A type is a tree of the classes here; every counted value fits it. Memory depends on how much the
+replies differ, not on how many there are.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from ..types.problems import counted
 from .recorded_replies import RecordedReply
 
 MAX_MEMBERS = 100
-"""An object with more different keys is a dict with free keys."""
+"""Objects with more different keys than this are dicts with free keys."""
 MAX_PLACES = 100_000
-"""After so many places, new ones are not looked into: their type is `Any`."""
+"""After this many places, new ones are not examined: their type is `Any`."""
 MAX_DEPTH = 100
-"""Deeper values are not looked into."""
+"""Deeper values are not examined."""
 MAX_NESTED = 12
 """Deeper objects and arrays are `Any`."""
 MIN_DATES = 3
-"""A place has dates if it has at least so many texts, and all of them are dates."""
+"""A place has dates if it has at least this many strings, and all of them are dates."""
 MAX_TEXTS = 8
-"""A place is a `Literal` if it has at most so many different texts,"""
+"""A place is a `Literal` if it has at most this many different strings,"""
 MIN_LITERAL_VALUES = 20
-"""and at least so many in all,"""
+"""and at least this many in total,"""
 MIN_LITERAL_REPLIES = 5
-"""from at least so many replies,"""
+"""from at least this many replies,"""
 MIN_LITERAL_USES = 3
-"""each of which occurs at least so often."""
+"""each occurring at least this many times."""
 MIN_VARYING_KEYS = 6
-"""Objects whose keys differ from object to object are dicts if they have so many keys in all."""
+"""Objects with varying keys are dicts if they have this many keys in total."""
 _MAX_WORD = 40
 _MIN_TREE_MEMBERS = 2
 _MIN_MERGED = 2
-"""Records with fewer members are equal too often by chance."""
+"""Records with fewer members are too often equal by chance."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DATE_NODE, _DATETIME_NODE = Scalar(date), Scalar(datetime)
 _WORD = re.compile(r"[A-Za-z][\w./+-]*", re.ASCII)
@@ -91,7 +91,7 @@ class Member(msgspec.Struct):
 
 
 class RecordType(msgspec.Struct, eq=False):
-    """Objects with the same members; two of them are equal if they are one."""
+    """Objects with the same members, compared by identity."""
 
     path: tuple[str, ...]
     """The tool, and the names of the members that lead here: `Item` for an array, `Value` for a
@@ -115,15 +115,15 @@ class ToolType(msgspec.Struct):
 
 
 class SeenReplies:
-    """The replies of all tools so far; it numbers them, and bounds the number of places."""
+    """The replies of all tools so far; numbers them, and limits the number of places."""
 
     def __init__(self) -> None:
         self.tools: dict[str, Evidence] = {}
         self.content: set[str] = set()
-        """The tools that have replies with content only, such as an image."""
+        """The tools that have replies with only content, such as an image."""
         self.reply = 0
         self.depth = 0
-        """The number of arrays and objects around the value that is counted."""
+        """The number of arrays and objects around the value being counted."""
         self._places = 0
 
     def add(self, recorded: RecordedReply) -> None:
@@ -140,12 +140,12 @@ class SeenReplies:
                 self.content.add(recorded.tool)
 
     def take_place(self) -> bool:
-        """Return whether one more place may be looked into."""
+        """Return whether one more place may be examined."""
         self._places += 1
         return self._places <= MAX_PLACES
 
     def types(self) -> list[ToolType]:
-        """Return the types of the tools that have data, in the order of their names."""
+        """Return the types of the tools that have data, sorted by name."""
         inference = _Inference()
         return [
             ToolType(tool, inference.type_of(evidence, (tool,)), evidence.count)
@@ -155,12 +155,12 @@ class SeenReplies:
 
 
 class Texts:
-    """The texts of a place: the values of the first few different ones, and their form."""
+    """The strings at a place: the first few different values, and their form."""
 
     def __init__(self) -> None:
         self.count = 0
         self.values: dict[str, int] | None = {}
-        """How often each text occurs; None if there are more than MAX_TEXTS, or long ones."""
+        """How many times each string occurs; None for more than MAX_TEXTS, or long ones."""
         self.are_dates = True
         self.are_datetimes = True
 
@@ -203,19 +203,19 @@ class Evidence:
         self.object_replies = 0
         """The number of replies with an object here."""
         self.members: dict[str, Evidence] | None = None
-        """The members of all objects here, by their names in the order of their first use."""
+        """The members of all objects here, by name, in order of first use."""
         self.values: Evidence | None = None
-        """The members of all objects here, if they have too many names."""
+        """The members of all objects here, merged, if they have too many names."""
         self.same_as: Evidence | None = None
-        """The place around this one that has the same objects, as in a tree."""
+        """The enclosing place that has the same objects, as in a tree."""
         self.is_tree = False
         """Whether another place is the same as this one."""
         self.is_opaque = False
-        """Whether a value here was not looked into."""
+        """Whether a value here was not examined."""
         self._last_reply = self._last_object_reply = 0
 
     def add(self, value: Json, seen: SeenReplies) -> None:
-        """Count a value, and what is in it."""
+        """Count a value and everything in it."""
         self.count += 1
         if self._last_reply != seen.reply:
             self._last_reply = seen.reply
@@ -268,7 +268,7 @@ class Evidence:
             place.add(member, seen)
 
     def merged_values(self) -> Evidence:
-        """Return the members' values together, as those of a dict with free keys."""
+        """Return the merged values of all members, as for a dict with free keys."""
         if self.values is not None:
             return self.values
         merged = Evidence()
@@ -279,7 +279,7 @@ class Evidence:
     def merge(self, other: Evidence) -> None:
         """Add what was seen at another place of the same tool."""
         self.count += other.count
-        # The same replies may have both; at least so many have one.
+        # The same replies may have both, so take the larger count.
         self.replies = max(self.replies, other.replies)
         self.nulls += other.nulls
         self.bools += other.bools
@@ -310,7 +310,7 @@ class Evidence:
 
 
 class _Inference:
-    """The inference for all tools; it makes one record of equal ones."""
+    """The inference for all tools; merges equal records into one."""
 
     def __init__(self) -> None:
         self._open: dict[int, RecordType] = {}
@@ -335,7 +335,7 @@ class _Inference:
             members.append(self._type_of_objects(objects, path))
         if evidence.nulls:
             members.append(NONE)
-        # A part that only had nulls may have anything else; a tool may return nothing.
+        # A part that was always null may be anything; a whole reply may really be null.
         is_unknown = not members or (members == [NONE] and len(path) > 1)
         if is_unknown or ANY in members:
             return ANY
@@ -367,7 +367,7 @@ class _Inference:
         return self._merged(record)
 
     def _merged(self, record: RecordType) -> RecordType:
-        """Return an equal record that is known, with this one's objects; else this one."""
+        """Return an equal known record, with this one's objects added; otherwise this one."""
         is_part_of_tree = any(each in self._open.values() for each in records_in(record, set()))
         if len(record.members) < _MIN_MERGED or is_part_of_tree:
             return record
@@ -376,22 +376,22 @@ class _Inference:
             for name, member in record.members.items()
         )
         known = self._known.setdefault(key, record)
-        # The replies of two tools have each a type of its own.
+        # The replies of two tools each have their own type.
         if known is record or len(known.path) == len(record.path) == 1:
             return record
         both = known.replies, record.replies
-        # The same replies of one tool may have both.
+        # The same reply from one tool may have both.
         known.replies = max(both) if known.path[0] == record.path[0] else sum(both)
         known.objects += record.objects
         for name, member in record.members.items():
             known.members[name].count += member.count
-        # It is named after the place that is nearer to its reply.
+        # It is named after the place nearer to the reply's root.
         known.path = min(known.path, record.path, key=lambda path: (len(path), path))
         return known
 
 
 def _key(kind: InferredType, owner: RecordType) -> object:
-    """Return a value that is equal for equal types; a record's own name for itself is one."""
+    """Return a value that is equal for equal types, even if they contain *owner* itself."""
     match kind:
         case RecordType():
             return "itself" if kind is owner else id(kind)
@@ -405,7 +405,7 @@ def _key(kind: InferredType, owner: RecordType) -> object:
 
 
 def records_in(kind: InferredType, seen: set[RecordType]) -> Iterator[RecordType]:
-    """Yield the records of a type that are not *seen* yet: first those that others need."""
+    """Yield the records in a type that have not been *seen*, dependencies first."""
     match kind:
         case ListOf(item=item):
             yield from records_in(item, seen)
@@ -426,7 +426,7 @@ def _text_type(texts: Texts, replies: int) -> InferredType:
         return Plain("date")
     if texts.count >= MIN_DATES and texts.are_datetimes:
         return Plain("datetime")
-    # A `Literal` needs strong evidence that there are no other values than those seen.
+    # A `Literal` needs strong evidence that there are no values other than those seen.
     values = texts.values or {}
     is_frequent = texts.count >= MIN_LITERAL_VALUES and replies >= MIN_LITERAL_REPLIES
     is_each_frequent = len(values) > 1 and min(values.values()) >= MIN_LITERAL_USES
@@ -455,9 +455,9 @@ def _has_free_keys(evidence: Evidence) -> bool:
 
 
 def _fold(root: Evidence, name: str) -> bool:
-    """Count a member's objects at the root if they are like it, as the branches of a tree are.
+    """Count a member's objects at the root if they look like it, as branches of a tree do.
 
-    `same_as` then leads back to the root. Return whether they are alike.
+    `same_as` then leads back to the root. Return whether the objects look alike.
     """
     known = root.members or {}
     member = known[name]
@@ -485,23 +485,23 @@ _IMPORTS = {
 }
 _IMPORTED = frozenset(name for names in _IMPORTS.values() for name in names)
 _RESERVED = frozenset({*_IMPORTED, *dir(builtins), *keyword.kwlist, _TABLE})
-# A field of such a name hides the type from the annotations after it; a dataclass takes `type.mro`
-# for the default of `mro`.
+# A field with such a name hides the type from the annotations after it; a dataclass takes
+# `type.mro` as the default of `mro`.
 _HIDING = frozenset(
     {"bool", "dict", "float", "int", "list", "mro", "str", *_IMPORTED, *keyword.kwlist}
 )
 _MAX_NAME = 80
 _WORDS = re.compile(r"[A-Za-z0-9]+")
-# Texts are not names: `"date"` needs no import.
+# Strings are not names: `"date"` needs no import.
 _NAME_OR_TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|#.*|\b[A-Za-z]\w*""")
 
 
 def module_source(tools: Sequence[ToolType], *, dataclasses: bool = False) -> str:
-    """Name the records, and return a module with the types and a table of them by their tools."""
+    """Name the records, and return a module with the types and a table of them by tool."""
     seen: set[RecordType] = set()
     records = [record for each in tools for record in records_in(each.kind, seen)]
     _name_records(records)
-    # A member of the same name would hide a class from the annotations after it.
+    # A member with the same name would hide a class from the annotations after it.
     classes = {record.name for record in records}
     written: set[str] = set()
     parts = []
@@ -537,7 +537,7 @@ def _name_records(records: Sequence[RecordType]) -> None:
 
 
 def _annotation(kind: InferredType, defined: Collection[str] | None = None) -> str:
-    """Return a type as it stands in an annotation; a class that is not *defined* is quoted."""
+    """Return a type as written in an annotation; a class that is not *defined* is quoted."""
     match kind:
         case Plain(name=name):
             return name
@@ -551,14 +551,14 @@ def _annotation(kind: InferredType, defined: Collection[str] | None = None) -> s
             texts = [_annotation(each, defined) for each in members]
             if not any(text.startswith('"') for text in texts):
                 return " | ".join(texts)
-            # `"Node" | None` is an error when it runs, so the whole is quoted.
+            # `"Node" | None` is an error at run time, so the whole annotation is quoted.
             return _quoted(" | ".join(_annotation(each) for each in members))
         case RecordType(name=name):
             return name if defined is None or name in defined else _quoted(name)
 
 
 def _quoted(text: str) -> str:
-    """Return a Python literal of the text, in double quotes if they need no escape."""
+    """Return a Python literal for the text, in double quotes if that needs no escapes."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
 

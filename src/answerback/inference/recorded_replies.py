@@ -1,7 +1,7 @@
 """Reads recorded replies one after another, each with the name of its tool and its data.
 
 It reads what `lint` reads, lines `{"tool": …, "reply": …}`, and the records of `--audit` (SQLite
-and JSONL). It holds no more in memory than the largest reply, and knows nothing of types.
+and JSONL). It holds no more in memory than the largest reply, and knows nothing about types.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..records.reader import read as read_records
 from ..rules.lint.inputs import INVALID, NO_VALUE, Conversation, Piece, read_pieces
 
 _FIRST_LINE = re.compile(rb"(\xef\xbb\xbf)?\s*\{[ \t]*\"")
-"""The start of an object in one line, and not of one over several lines."""
+"""The start of an object on one line, not of one that spans several lines."""
 _NO_CONTENT = "the record has no content; record it with --audit-keep content"
 _NO_TOOL = 'the reply does not name its tool; write {"tool": "name", "reply": …} on a line'
 
@@ -36,9 +36,9 @@ class ReplyData(msgspec.Struct, frozen=True):
     """The value that a tool's function returned, as far as its reply shows it."""
 
     kind: Literal["data", "content", "failure", "unreadable"]
-    """Content is a reply with blocks such as images, and no data."""
+    """A "content" reply has blocks such as images, but no data."""
     value: Json = None
-    """The data; for a reply that is only a text, the text."""
+    """The data; for a reply that is only text, the text."""
     why: str = ""
     """Why the reply cannot be read."""
 
@@ -53,14 +53,14 @@ class RecordedReply(msgspec.Struct, frozen=True):
 
 
 def read_replies(file: BufferedReader, name: str) -> Iterator[RecordedReply]:
-    """Yield the replies of a file that is open under its *name*; raises CannotRead."""
+    """Yield the replies in an open file called *name*; raises CannotRead."""
     head = file.peek(1024)
     parts: Iterable[IO[bytes]] = [file]
     if head.startswith(SQLITE_HEADER):
         records = read_records(name)
         parts = (io.BytesIO(each.body) for each in records if isinstance(each, StoredRecord))
     elif _FIRST_LINE.match(head):
-        # Line by line: a line that was cut off does not hide the next ones.
+        # Line by line: a truncated line does not hide the next ones.
         parts = map(io.BytesIO, file)
     conversations: dict[str, Conversation] = defaultdict(Conversation)
     for number, part in enumerate(parts):
@@ -103,7 +103,7 @@ def _replies_in_piece(
             if logged.tool:
                 found = data_of(logged.reply, logged.context.schema)
                 yield RecordedReply(logged.tool, found, place)
-            # Neither a list of tools nor an error of the protocol is a tool's reply.
+            # Neither a list of tools nor a protocol error is a tool's reply.
             elif not isinstance(logged.reply, dict) or not {"tools", "jsonrpc"} & set(logged.reply):
                 yield _unreadable(_NO_TOOL, place)
 
@@ -114,7 +114,7 @@ def _data_of_event(event: Event) -> ReplyData:
     if not isinstance(event.reply, dict):
         return ReplyData("unreadable", why=_NO_CONTENT)
     if "data" in event.reply:
-        # A record has the data itself, never `{"result": …}` around it.
+        # A record has the data itself, never wrapped in `{"result": …}`.
         return _data(event.reply["data"])
     return data_of({"content": event.reply.get("content") or []})
 
@@ -124,7 +124,7 @@ def _unreadable(why: str, place: str) -> RecordedReply:
 
 
 def data_of(reply: Any, schema: dict[str, Any] | None = None) -> ReplyData:
-    """Return a reply's data, from any form of a reply that `read` reads.
+    """Return a reply's data, from any form that `read` accepts.
 
     *schema* is the tool's output schema.
     """
@@ -145,10 +145,10 @@ def data_of(reply: Any, schema: dict[str, Any] | None = None) -> ReplyData:
 
 
 def _is_wrapped(reply: Reply[Any]) -> bool:
-    """Return whether `{"result": …}` is a wrapper, for a server whose schema is not known.
+    """Return whether `{"result": …}` is a wrapper, for a server whose schema is unknown.
 
-    Only an object may stand by itself in `structuredContent`. A server that wraps an object too
-    shows it without the wrapper in its text.
+    Only an object may stand by itself in `structuredContent`. A server that wraps even objects
+    shows them unwrapped in its text.
     """
     data = reply.data
     is_in_mcp = reply.shape is None and reply.data_from == "structuredContent"
@@ -165,7 +165,7 @@ def _is_wrapped(reply: Reply[Any]) -> bool:
 
 
 def _data(value: Json) -> ReplyData:
-    """Return data; a text that is JSON, as many functions return it, is the data in it."""
+    """Return the data; for a string of JSON, which many functions return, the data in it."""
     inner = _json_in(value) if isinstance(value, str) else msgspec.UNSET
     if inner is msgspec.UNSET:
         return ReplyData("data", value)
@@ -175,7 +175,7 @@ def _data(value: Json) -> ReplyData:
 
 
 def _json_in(text: str) -> Json:
-    """Return the object or array in a text; UNSET if there is none."""
+    """Return the object or array that a string contains; UNSET if there is none."""
     if text.lstrip()[:1] not in ("{", "["):
         return msgspec.UNSET
     try:

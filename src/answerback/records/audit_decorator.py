@@ -1,4 +1,4 @@
-"""The decorator `audit`, which checks and records any function's replies."""
+"""The `audit` decorator, which checks and records any function's replies."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def audit(
     """Check and record each value that a function returns; the value is returned unchanged.
 
     Use it as `@audit`, `@audit("name")`, `@audit(records)`, `@audit(name=…, records=…)`, or
-    `audit("name", fn)`; `audit("name", reply)` checks a reply that is already there and returns it.
+    `audit("name", fn)`; `audit("name", reply)` checks an existing reply and returns it.
     *name* is the name in the records, by default the function's. Without *records*, only replies
-    with findings are logged, by the logger `answerback.records`. *dialect* is the replies' form;
-    without it, each reply is taken as an envelope or an MCP result by its members.
+    with findings are logged, by the `answerback.records` logger. *dialect* is the replies' form;
+    without it, each reply's members decide whether it is an envelope or an MCP result.
     """
     if isinstance(first, str) and name is None:
         name = first
@@ -100,7 +100,7 @@ def audit(
 
 
 def _is_records_or_sink(value: object) -> bool:
-    # A Path also has the method `open`, but is not a sink.
+    # A Path also has an `open` method, but is not a sink.
     is_sink = hasattr(value, "open") and not isinstance(value, type | os.PathLike)
     return is_sink or isinstance(value, Records)
 
@@ -113,7 +113,7 @@ class _Auditor(msgspec.Struct, frozen=True):
     dialect: Dialect | None
 
     def check(self, reply: T) -> T:
-        """Check and record a reply that is already there."""
+        """Check and record an existing reply."""
         self._finish(self._start(self.name or "", (), {}), reply)
         return reply
 
@@ -154,7 +154,7 @@ class _Auditor(msgspec.Struct, frozen=True):
         return reply
 
     def _start(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallRecord:
-        """Return a record whose `duration_ns` is the clock at the start, until it is finished."""
+        """Return a record whose `duration_ns` holds the start time until it is finished."""
         arguments = b""
         if self.records is not None:
             arguments = _bytes({"args": args, **kwargs} if args else kwargs)

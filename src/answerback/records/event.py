@@ -1,6 +1,6 @@
 """Events: one for each reply, and those about the records (started, lost, ended).
 
-Sinks open a store for them; the locks keep the processes apart that write to one file.
+Sinks open a store for them; the locks separate processes that write to the same file.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     reference: str = ""
     """The reference in a masked error message; the log has the traceback under it."""
     attempts: int = 0
-    """How often the function was started, if the tool has `limit=`, `breaker=` or `retry=`."""
+    """How many times the function was started, if the tool has `limit=`, `breaker=` or `retry=`."""
     breaker: str = ""
     """The state of the tool's breaker after the call: closed, open or half-open."""
     opened: bool = False
     """True if this call opened the breaker."""
     returned: int = 0
-    """If the reply was cut to its tool's budget: how many items, lines or characters it has."""
+    """How many items, lines or characters the reply has, if it was cut to its tool's budget."""
     total: int = 0
-    """How many there are in all. Of several lists and texts, the one that lost most counts."""
+    """How many there were before; of several cut lists or texts, the one that lost the most."""
     digest: str = ""
     """A hash of the arguments, independent of white space and member order."""
     trace: str = ""
@@ -87,7 +87,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     reply: Any = None
     """The content and the data, masked, if they are kept."""
     omitted: tuple[str, ...] = ()
-    """Which of `arguments` and `reply` were to be kept but are empty or too large."""
+    """Which of `arguments` and `reply` should have been kept but were empty or too large."""
     lost: int = 0
     """How many records were lost."""
     why: str = ""
@@ -127,13 +127,13 @@ class Store(Protocol):
     """An open sink. Only one thread uses it, and its methods may block."""
 
     def newest(self) -> str:
-        """Return the hash of the newest record, or "" if there is none or it is not known."""
+        """Return the hash of the newest record, or "" if there is none or it is unknown."""
 
     def holds(self, record_hash: str) -> bool:
         """Return whether a recent record has that hash; called after the store was reopened."""
 
     def write(self, batch: Sequence[Entry]) -> None:
-        """Write the whole batch, or raise an exception and write nothing of it."""
+        """Write the whole batch, or raise an exception and write none of it."""
 
     def close(self) -> None:
         """Close it; nothing is written afterwards."""
@@ -150,7 +150,7 @@ class Sink(Protocol):
 
 
 class WriteOnlySink:
-    """A sink that is its own store. It cannot be read back, so its chain is never started again."""
+    """A sink that is its own store. It cannot be read back, so its chain is never restarted."""
 
     def open(self) -> Self:
         return self
@@ -169,7 +169,7 @@ class WriteOnlySink:
 def file_lock(fd: int) -> Iterator[None]:
     """Hold an exclusive lock on an open file.
 
-    Windows has no flock: there nothing is locked, and only one process may write to a file.
+    Windows has no flock, so nothing is locked there, and only one process may write to a file.
     """
     try:
         import fcntl

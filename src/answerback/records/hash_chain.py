@@ -47,7 +47,7 @@ class Chain:
         return entries
 
     def advance(self, last: Entry) -> None:
-        """Make *last*, which was written, the chain's head."""
+        """Make *last*, which has been written, the chain's head."""
         self.seq, self.head = last.seq, last.hash
 
 
@@ -63,7 +63,7 @@ class PreviousFiles(NamedTuple):
 
 
 class ChainWriter:
-    """A writer of events to a sink as a hash chain; after a failure it reopens the store.
+    """Writes events to a sink as a hash chain; reopens the store after a failure.
 
     Only one thread may use it.
     """
@@ -112,14 +112,14 @@ class ChainWriter:
         self._close_store()
 
     def take_previous_files(self) -> PreviousFiles:
-        """Return the counts since this method's last call, and reset them."""
+        """Return the counts since the last call of this method, and reset them."""
         counts, self._previous_files = self._previous_files, PreviousFiles()
         return counts
 
     def _open_store(self) -> Store:
         store = self._sink.open()
         try:
-            # The path may lead to another file than before, which does not have the start of this
+            # The path may now lead to a different file, which does not have the start of this
             # chain. Unwritten entries of a chain that has not started are linked again too, because
             # the first of them names the newest record of the file that was open then.
             if not self._chain.seq:
@@ -184,10 +184,10 @@ class Head(msgspec.Struct):
     records: int
     hash: str
     ended: bool = False
-    """True if the chain has its end record; if not, the process still runs, was killed, or the end
-    of the chain was cut off."""
+    """True if the chain has its end record; if not, the process is still running, was killed, or
+    the end of the chain was cut off."""
     began: str = ""
-    """Why the process began this chain after another one, if it says so."""
+    """Why the process started this chain after an earlier one, if it says so."""
 
 
 class Verdict(msgspec.Struct):
@@ -229,7 +229,7 @@ def verify(path: str, heads: Sequence[str] = ()) -> Verdict:
         verdict.records += 1
         verdict.broken = verdict.broken or _check(record, chains)
         if not verdict.broken and record.chain in cut:
-            # A killed process leaves a line cut off, and writes no more.
+            # A killed process leaves a truncated line, and writes nothing after it.
             verdict.broken = f"not a record: line {cut[record.chain]}; its chain goes on after it"
         missing.pop(record.hash, None)
     verdict.heads = list(chains.values())

@@ -73,7 +73,7 @@ class _JsonlStore:
         if not lines:
             return
         with file_lock(self._fd):
-            # If the file lost only the last records, somebody cut them off: the chain continues,
+            # If the file lost only the last records, someone cut them off: the chain continues,
             # so that `verify` finds the gap.
             start = self._end - len(self._last_line)
             is_there = self._read(start, len(self._last_line)) == self._last_line
@@ -137,7 +137,7 @@ class Logging(WriteOnlySink):
 
 
 def log_event(logger: logging.Logger, event: Event, body: bytes) -> None:
-    """Log *event*; the log record has the whole event in its attribute `event`."""
+    """Log *event*; the log record has the whole event in its `event` attribute."""
     extra = {"event": msgspec.to_builtins(event)}
     if event.event == ISSUE:
         issues = [issue.message for issue in event.findings]

@@ -39,15 +39,15 @@ class StoredRecord(msgspec.Struct, frozen=True):
     hash: str
     body: bytes
     altered: bool = False
-    """True if its line has a member twice, an unknown member, or other spaces than were written."""
+    """True if its line has a duplicate or unknown member, or its spacing was changed."""
 
 
 class TornLine(msgspec.Struct, frozen=True):
-    """A line that cannot be decoded; a process that is killed while writing leaves such a one."""
+    """A line that cannot be decoded; a process that is killed while writing leaves one."""
 
     number: int
     chain: str | None
-    """The chain that it belongs to, "" if it is too short, or None if no record begins so."""
+    """The chain that it belongs to, "" if it is too short, or None if no record starts like it."""
 
 
 def read(path: str, *, last: int | None = None) -> Iterator[StoredRecord | TornLine]:
@@ -77,7 +77,7 @@ def _rows(path: str, last: int | None) -> Iterator[StoredRecord]:
                 if before := _fetch(connection, path, query, (last,)):
                     where, values = "WHERE id > ?", before[0]
             while True:
-                # A query for every few rows, because an open query prevents servers from writing.
+                # A new query every few rows, because an open query prevents servers from writing.
                 query = (
                     f"SELECT id, chain, seq, hash, body FROM records {where} ORDER BY id LIMIT ?"
                 )
@@ -85,7 +85,7 @@ def _rows(path: str, last: int | None) -> Iterator[StoredRecord]:
                 if not rows:
                     return
                 for number, chain, seq, record_hash, body in rows:
-                    # Somebody may have written other types: SQLite does not check them.
+                    # Someone may have written other types: SQLite does not check them.
                     yield StoredRecord(
                         number,
                         str(chain),
@@ -181,7 +181,7 @@ class _Tally:
 
     def statistics(self, name: str) -> ToolStatistics:
         ordered = sorted(self.durations)
-        # The smallest duration that so many percent of all durations do not exceed.
+        # The smallest duration that this percentage of all durations does not exceed.
         indexes = (max(-(-len(ordered) * percent // 100), 1) - 1 for percent in (50, 95, 99))
         p50, p95, p99 = (ordered[index] / 1000 for index in indexes)
         return ToolStatistics(name, len(ordered), self.failures, self.findings, p50, p95, p99)
@@ -198,7 +198,7 @@ def summarise(events: Iterable[Event]) -> Summary:
         unchecked += event.unchecked
         name = event.tool if event.kind == "tool" else f"{event.kind} {event.tool}"
         if event.code == TOOL_NOT_FOUND:
-            # All of them share one name, because callers invent theirs.
+            # Unknown tools share one name, because callers make theirs up.
             name = _UNKNOWN_TOOLS
         tally = tallies.setdefault(name, _Tally())
         tally.durations.append(max(event.duration_us, 0))

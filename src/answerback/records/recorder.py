@@ -36,7 +36,7 @@ _MAX_BYTES = 64 * 1024
 """Larger arguments and replies are not recorded."""
 _MAX_NAME_LENGTH = 200
 _MAX_UNKNOWN_LENGTH = 60
-# Rules about undeclared failures, about text that differs from data, and about tracebacks. They
+# Rules about undeclared failures, text that differs from data, and tracebacks. They
 # apply only to tools: the text of a resource may well begin with "Error" or with a traceback.
 _RULES_FOR_TOOLS = ("AB2", "AB3", "AB501")
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
@@ -212,14 +212,14 @@ def findings_in(record: CallRecord) -> Sequence[Finding]:
 
 
 def _lost_texts(reply: Reply[Any], tool: Tool) -> list[Finding]:
-    """Return a finding for each text beside data that a tool declares without `Reply[…]`.
+    """Return a finding for each text next to data that a tool declares without `Reply[…]`.
 
     Under a contract with `message`, a tool that declares it sends the text in the data too.
     """
     returns = tool.signature.returns
     if not tool.contract.message or not tool.returns.declared or declares_reply(returns):
         return []
-    # The note beside a cut page says what its data has too: `returned`, `total` and `next`.
+    # The note next to a cut page repeats its data: `returned`, `total` and `next`.
     if tool.is_paged and reply.cuts:
         return []
     seen = seen_by(as_sent(reply, "mcp", tool.contract), "claude-code")
@@ -253,7 +253,7 @@ def bodies_in(record: CallRecord, *, arguments: bool, content: bool) -> dict[str
 
 def masker_for(record: CallRecord, reply: bytes = b"") -> Masker:
     """Return the masker for a call's secrets; *reply* is the reply's JSON."""
-    # Secret arguments whose names do not show it.
+    # Arguments that are secret although their names do not say so.
     aliases = frozenset() if record.tool is None else record.tool.arguments.aliases
     bodies = (each for each in (record.arguments, reply) if len(each) <= _MAX_BYTES)
     return Masker(*bodies, aliases=aliases)
@@ -371,6 +371,6 @@ class Records:
         except Exception:  # noqa: BLE001 -- a bug in a rule must not cost the record
             if not self._check_failure_logged:
                 self._check_failure_logged = True
-                message = "a reply of %r could not be checked; it is recorded without findings"
+                message = "a reply from %r could not be checked; it is recorded without findings"
                 logger().exception(message, record.name)
             return make_event(record, (), {"unchecked": True})

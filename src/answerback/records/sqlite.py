@@ -33,8 +33,8 @@ FROM records WHERE json_extract(body, '$.kind') IS NOT NULL;
 """
 _INSERT = "INSERT INTO records (chain, seq, hash, body) VALUES "
 _ROW = "(?,?,?,?)"
-# Each statement releases the GIL a few times, and beside a busy event loop it takes milliseconds to
-# get it back. So a batch is written with few large statements, in few sizes, so that each
+# Each statement releases the GIL a few times, and while an event loop is busy it takes milliseconds
+# to get it back. So a batch is written with few large statements, in few sizes, so that each
 # statement is prepared only once.
 _STATEMENT_ROWS = (1024, 256, 64, 16, 4, 1)
 _BUSY_TIMEOUT_SECONDS = 2.0

@@ -1,4 +1,4 @@
-"""Writes the events of calls to one sink in a separate thread, so that no call waits for the sink.
+"""Writes call events to one sink in a separate thread, so that no call waits for the sink.
 
 Only an in-process call gives the thread a millisecond, when the queue is nearly full.
 """
@@ -33,13 +33,13 @@ CLOSE_SECONDS = 5.0
 _EVENTS_PER_GIL_RELEASE = 128
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.1, 5.0
 _PAUSE_SECONDS = 0.001
-"""The longest that an in-process call waits for the writer thread."""
+"""The longest time that an in-process call waits for the writer thread."""
 
 
 class Queue:
     """A queue of at most *max_items* records and MAX_WAITING_BYTES; it counts those it refuses.
 
-    `take` returns when BATCH_SIZE records wait, or BATCH_SECONDS after the first one arrived.
+    `take` returns when BATCH_SIZE records are waiting, or BATCH_SECONDS after the first arrived.
     """
 
     def __init__(self, max_items: int) -> None:
@@ -125,8 +125,8 @@ class Writer:
     def put(self, item: CallRecord, size: int) -> None:
         """Queue an item of *size* bytes; never wait for the sink."""
         if self._thread is None and sys.is_finalizing():
-            # A call that never ended is freed with the interpreter. No thread starts now (Python
-            # 3.11 would wait for it for ever), and logging cannot be imported.
+            # A call that never ended is freed with the interpreter. No thread is started now
+            # (Python 3.11 would wait for it forever), and logging cannot be imported.
             if sys.stderr is not None:
                 sys.stderr.write("answerback: 1 record was lost: the process ended\n")
             return
@@ -232,7 +232,7 @@ class _WriterThread:
         return bool(self._last_error)
 
     def make_room(self) -> None:
-        """Let this thread run, if items wait that the sink would take."""
+        """Let this thread run if items that the sink would take are waiting."""
         if self._queue.is_nearly_full() and not self._last_error:
             self._queue.wake()
             sleep(_PAUSE_SECONDS)
@@ -252,7 +252,7 @@ class _WriterThread:
             taken, lost, flush_waiters = self._queue.take()
             closing = self._closing
             unwritten = len(taken)
-            # One empty batch if there are no items but a number of lost ones to record.
+            # One empty batch if there are no items, only lost ones to record.
             for start in range(0, unwritten or min(lost, 1), BATCH_SIZE):
                 self._unwritten = unwritten
                 items = taken[start : start + BATCH_SIZE]
@@ -286,7 +286,7 @@ class _WriterThread:
                 is_first = not self._last_error
                 self._last_error = f"{self._sink}: {type(exc).__name__}: {exc}"
                 if is_first:
-                    message = "records cannot be written, and up to %d wait in memory: %s"
+                    message = "records cannot be written, and up to %d are kept in memory: %s"
                     logger().error(message, self._queue.max_items, self._last_error)
                 if isinstance(exc, FileMoved) and not moved:
                     moved = True

@@ -41,10 +41,10 @@ class BreakerStore(Protocol):
         """How many times it has opened."""
 
     def enter(self) -> int | None:
-        """Return a ticket if the call may proceed; None refuses it."""
+        """Return a ticket if the call may proceed; None if it is refused."""
 
     def leave(self, ticket: int, failed: bool | None) -> bool:
-        """Count an outcome; None says nothing about the service. Return True if it opened now."""
+        """Count an outcome; None says nothing about the service. Return True if this opened it."""
 
     def seconds_left(self) -> float:
         """Return the seconds until the next probe is allowed."""
@@ -91,7 +91,7 @@ class ServiceState:
             now = self._now()
             if now < self._probe_at:
                 return None
-            # Other calls are refused while the probe runs. One that never ends is given up.
+            # Other calls are refused while the probe runs. A probe that never ends is given up.
             self._probe_at = now + self.reset
             self._period += 1
             return self._period
@@ -131,7 +131,7 @@ class Breaker(Part):
     *failures* is the number of failures that opens it. *reset* is the number of seconds for which
     it then refuses calls. All breakers with the same *service* share one state. Connection errors,
     time-outs, errors with a status of 500 or above, and the exceptions in *counts* are failures.
-    *store* keeps the state, if it is not in this process. *clock* is for tests.
+    *store* keeps the state, if this process should not. *clock* is for tests.
     """
 
     option: ClassVar[str] = "breaker"
@@ -182,12 +182,12 @@ class Breaker(Part):
         return ticket
 
     def holds(self, ticket: int | None) -> bool:
-        """Return whether a ticket's period lasts; an author's store cannot say that it ended."""
+        """Return whether a ticket's period still lasts; a custom store cannot say that it ended."""
         store = self.store
         return ticket is None or not isinstance(store, ServiceState) or store.holds(ticket)
 
     def leave(self, ticket: int, failed: bool | None) -> bool:
-        """Count a call's outcome; return whether the breaker opened now."""
+        """Count a call's outcome; return whether this opened the breaker."""
         before = self.store.state
         opened = self.store.leave(ticket, failed)
         if opened:

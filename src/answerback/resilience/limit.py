@@ -40,7 +40,7 @@ MAX_KEYS = 100_000
 
 
 class LimitStore(Protocol):
-    """Counts the calls of each key. A store shared by several machines has the same methods.
+    """Counts the calls for each key. A store shared by several machines has the same methods.
 
     Every call uses them, from any thread, so they must not block.
     """
@@ -53,7 +53,7 @@ class LimitStore(Protocol):
 
 
 class PendingCount(NamedTuple):
-    """A call that a shared database counts."""
+    """A call being counted by a shared database."""
 
     answer: Future[float]
     """What `LimitStore.take` returns."""
@@ -62,7 +62,7 @@ class PendingCount(NamedTuple):
 
 
 class AskingStore(Protocol):
-    """A LimitStore, or one that a database has to answer for."""
+    """A LimitStore, or a store that must wait for a database."""
 
     def take(self, key: Hashable) -> float | PendingCount: ...
 
@@ -70,7 +70,7 @@ class AskingStore(Protocol):
 
 
 Ask: TypeAlias = "Callable[[PendingCount, float | None], Awaitable[float]]"
-"""Returns what `LimitStore.take` returns; after so many seconds this process counts the call."""
+"""Returns what `LimitStore.take` returns; after that many seconds, this process counts the call."""
 
 
 class Buckets:
@@ -126,9 +126,9 @@ class Limit(Part):
     *rate* is a number of calls and a period, such as "10/s", "100/min", "5/10s" or "1000/day".
     *concurrent* is the number of calls that may run at a time. *per* says which calls are counted
     together: "all", those of a "user", a "client" (the program or the API key) or an "address", or
-    those with the same key, which a function of the context returns. It counts by the address if
-    there is no user. *store* counts the calls, if this process should not. *clock* is for tests.
-    A Limit given to several tools counts their calls together.
+    those with the same key, which a function of the context returns. Without a user, it counts by
+    address. *store* counts the calls, if this process should not. *clock* is for tests. A Limit
+    given to several tools counts their calls together.
     """
 
     option: ClassVar[str] = "limit"
@@ -178,7 +178,7 @@ class Limit(Part):
         return Policy(limits=(self,), may_repeat=True)
 
     def key(self, call: Call) -> Hashable:
-        """Return the key the call is counted by."""
+        """Return the key under which the call is counted."""
         per = self.per
         if per == "all":
             return None
@@ -189,7 +189,7 @@ class Limit(Part):
         return _address(ctx.request, call) if user is None else _user_key(user, per)
 
     def count(self, key: Hashable) -> PendingCount | None:
-        """Count a call by the rate; raises RateLimited, unless a database has to answer first."""
+        """Count a call against the rate; raises RateLimited unless a database must answer."""
         wait = 0.0 if self.store is None else self.store.take(key)
         if isinstance(wait, PendingCount):
             return wait
@@ -197,12 +197,12 @@ class Limit(Part):
         return None
 
     def check(self, wait: float) -> None:
-        """Raise RateLimited if the call has to wait for so many seconds."""
+        """Raise RateLimited if the call has to wait that many seconds."""
         if wait > 0:
             raise rate_limited(str(self.rate), wait)
 
     def start(self, key: Hashable) -> None:
-        """Count a call that runs from now on; raises RateLimited if too many run."""
+        """Count a call that starts now; raises RateLimited if too many are running."""
         if self.concurrent is not None:
             with self._lock:
                 running = self._running.get(key, 0)
@@ -221,7 +221,7 @@ class Limit(Part):
                     del self._running[key]
 
     def give_back(self, key: Hashable) -> None:
-        """Undo the count by the rate, because the call did not run."""
+        """Undo the count against the rate, because the call did not run."""
         if self.store is not None:
             self.store.give_back(key)
 
@@ -246,7 +246,7 @@ def _address(request: RequestInfo | None, call: Call) -> Hashable:
     except OSError:
         return found
     is_ipv4 = packed[:12] == b"\0" * 10 + b"\xff\xff"
-    # Of IPv6 the first 64 bits, because one subscriber has all addresses that share them.
+    # For IPv6, the first 64 bits: one subscriber has all addresses that share them.
     return inet_ntoa(packed[12:]) if is_ipv4 else packed[:8]
 
 

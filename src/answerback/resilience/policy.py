@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """The real clock. Its time is that of `time.monotonic`."""
+    """The real clock, which uses `time.monotonic`."""
 
     def now(self) -> float:
         """Return the time in seconds."""
@@ -58,7 +58,7 @@ REAL_CLOCK = Clock()
 
 
 class Stopwatch:
-    """Measures a call's duration; it is paused while the user is asked.
+    """Measures a call's duration; it is paused while the user is being asked.
 
     It belongs to one call, whose questions are asked on one thread.
     """
@@ -97,7 +97,7 @@ _GENERATOR = 0x20 | 0x200
 def check_first(value: object, example: str) -> None:
     """Refuse a function, which is what a decorator without parentheses gets."""
     if callable(value):
-        raise TypeError(f"{value!r} is not a value of it; write {example}")
+        raise TypeError(f"{value!r} is not a valid first argument; write {example}")
 
 
 def check_name(name: str, value: object, example: str) -> None:
@@ -109,7 +109,7 @@ def check_name(name: str, value: object, example: str) -> None:
 def check_count(name: str, value: object) -> None:
     """Refuse a value that is not a positive whole number."""
     if not is_integer(value) or value < 1:
-        raise ValueError(f"{name}={value!r} should be a whole number from 1 on")
+        raise ValueError(f"{name}={value!r} should be a whole number of at least 1")
 
 
 def check_seconds(name: str, value: Any) -> None:
@@ -129,13 +129,13 @@ def check_classes(name: str, value: object) -> None:
 
 def check_clock(value: object) -> None:
     if not isinstance(value, Clock):
-        raise TypeError(f"clock={value!r} should be a Clock of answerback.resilience")
+        raise TypeError(f"clock={value!r} should be a Clock from answerback.resilience")
 
 
 def check_plain(name: str, value: object) -> None:
-    """Refuse an async function, whose result nobody would wait for."""
+    """Refuse an async function: its result would not be awaited."""
     if _flags(value) & _ASYNC:
-        raise TypeError(f"{name} should be a plain function, not async: nobody waits for its value")
+        raise TypeError(f"{name} should be a plain function, not async: its result is not awaited")
 
 
 def check_store(value: object, *methods: str) -> None:
@@ -149,7 +149,7 @@ def check_function(part: object, fn: Callable[..., Any]) -> None:
     """Refuse what a part cannot run: a non-function, or a generator."""
     if not callable(fn):
         name = type(part).__name__
-        raise TypeError(f"{name} decorates functions, and {fn!r} is none")
+        raise TypeError(f"{name} can only decorate a function, not {fn!r}")
     if _flags(fn) & _GENERATOR:
         raise TypeError(
             f"{getattr(fn, '__name__', fn)!r} is a generator, which runs after the call has ended; "
@@ -191,8 +191,8 @@ def _in(seconds: int) -> str:
 
 
 _NOTICEABLE = 0.1
-"""A shorter wait for a shared database is not taken from the call's time-out, so that the error of
-a late call names the number that its author wrote."""
+"""A shorter wait for a shared database is not deducted from the call's time-out, so that the error
+for a late call shows the number that its author wrote."""
 
 
 class PolicyRun(msgspec.Struct, eq=False):
@@ -210,7 +210,7 @@ class PolicyRun(msgspec.Struct, eq=False):
     _ticket: int | None = None
     _failed: bool | None = None
     _waited: float = 0.0
-    """The seconds that a shared database took to count the call, if one can notice them."""
+    """The seconds that a shared database took to count the call, if noticeable."""
 
     @property
     def clock(self) -> Clock:
@@ -246,10 +246,10 @@ class PolicyRun(msgspec.Struct, eq=False):
 
     def _enter(self, limit: Limit) -> PendingCount | None:
         call = self.call
-        # The rates counted a task when it was created.
+        # A task was counted against the rates when it was created.
         is_task = call is not None and call.is_counted
         if is_task and callable(limit.per):
-            return None  # It may need the request, which a task does not have.
+            return None  # The function may need the request, which a task does not have.
         key = None if call is None else limit.key(call)
         limit.start(key)
         try:
@@ -272,7 +272,7 @@ class PolicyRun(msgspec.Struct, eq=False):
         try:
             limit.check(await ask(pending, min(known) / 2 if known else None))
         except BaseException:
-            # It was not counted, so nothing is given back.
+            # It was not counted, so there is nothing to give back.
             self._entered.pop()
             limit.leave(key)
             raise
@@ -339,11 +339,11 @@ class PolicyRun(msgspec.Struct, eq=False):
         left = self.seconds_left()
         if wait is None or (left is not None and wait >= left):
             return None
-        # Other calls may have opened it meanwhile, unless this call is the probe.
+        # Other calls may have opened it in the meantime, unless this call is the probe.
         return None if breaker is not None and not breaker.holds(self._ticket) else wait
 
     def check_cancelled(self) -> None:
-        """Stop retrying once the client has gone."""
+        """Stop retrying once the client is gone."""
         if self.call is not None and Context(self.call).cancelled:
             raise ToolError("The call was cancelled", code="CANCELLED")
 
@@ -360,7 +360,7 @@ class PolicyRun(msgspec.Struct, eq=False):
         try:
             self.opened = breaker.leave(ticket, self._failed)
         except Exception:  # noqa: BLE001 -- it is the code of an author
-            message = "the store of breaker %r raised, and does not know the result of a call"
+            message = "the store of breaker %r raised an exception, and missed the result of a call"
             logger().exception(message, breaker.service)
 
     def undo(self) -> None:
@@ -381,7 +381,7 @@ async def run_async(run: PolicyRun, operation: Operation) -> Any:
 
 
 def run_sync(run: PolicyRun, operation: Operation) -> Any:
-    """Do the same as `run_async` without an event loop: the thread waits.
+    """Do the same as `run_async` without an event loop: this blocks the thread.
 
     A function that returns a coroutine, as a lambda may, has not run yet: the result is then a
     coroutine that runs it with `run_async`.
@@ -518,7 +518,7 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         return run_async(policy_run, attempt)
 
     async def count(self, call: Call) -> Callable[[], None]:
-        """Count a new task by the rates; return a function that undoes it. Raises RateLimited."""
+        """Count a new task against the rates; return an undo function. Raises RateLimited."""
         counted: list[tuple[Limit, Hashable]] = []
 
         def undo() -> None:
@@ -566,7 +566,7 @@ def _attempt(
     call: Call,
     left: float | None,
 ) -> object:
-    """Make one attempt of a tool, which ends at the call's deadline at the latest."""
+    """Make one attempt to run a tool, which ends by the call's deadline."""
     if left is not None and (tool.timeout is None or left < tool.timeout):
         from copy import copy
 
@@ -591,9 +591,9 @@ def _always(seconds: object) -> Callable[[int], float]:
 
 
 class Retry(Part):
-    """Repeats a failed call, with growing waits; the last attempt's error is raised.
+    """Repeats a failed call, with increasing waits; the last attempt's error is raised.
 
-    *attempts* counts the first call too. *wait* is the seconds to wait, or a function of the
+    *attempts* includes the first call. *wait* is the seconds to wait, or a function of the
     attempt's number, from 0. Connection errors, time-outs, `retryable` errors and the classes in
     *on* are retried. A service that asks for a longer wait gets it, up to *max_wait* seconds; if it
     asks for more, its error is raised at once. *deadline* covers all attempts and waits together,

@@ -60,14 +60,14 @@ _TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 PLAIN_DATA = frozenset({int, float, bool, type(None)})
 """Values of these types are never replies."""
 _LONGEST = 365 * 86_400.0
-"""A longer wait that a service asks for is cut to these seconds."""
+"""Longer waits that a service asks for are cut to this many seconds."""
 
 
 def read_failure(exc: BaseException) -> ServiceFailure:
     """Return the meaning of *exc*; cancellations, questions and tool bugs are not transient."""
     try:
         if isinstance(exc, ToolError) and exc.thread_goes_on:
-            # The function still runs in its thread: a second one must not run beside it.
+            # The function is still running in its thread: a second one must not run alongside it.
             return ServiceFailure(of_service=True)
         if isinstance(exc, ToolError):
             return _of_error(Error.of(exc), getattr(exc, "may_have_run", None))
@@ -80,8 +80,8 @@ def read_failure(exc: BaseException) -> ServiceFailure:
 
 def _of_exception(exc: Exception) -> ServiceFailure:
     after = retry_after_of(exc)
-    # The HTTP status is in the response (httpx, requests), in `status` (aiohttp) or, beside
-    # the headers, in `code` (urllib).
+    # The HTTP status is in the response (httpx, requests), in `status` (aiohttp) or, if there are
+    # headers, in `code` (urllib).
     source = getattr(exc, "response", None)
     found = getattr(source, "status_code", None) or getattr(exc, "status_code", None)
     if found is None:
@@ -150,13 +150,13 @@ def _of_error(error: Error, may_have_run: bool | None = None) -> ServiceFailure:
 
 
 def retry_after_of(exc: BaseException) -> float | None:
-    """Return the seconds of `exc.retry_after`, of its details, or of the header of its response."""
+    """Return the seconds in `exc.retry_after`, in its details, or in its response's header."""
     found = getattr(exc, "retry_after", None)
     if found is None:
         found = _member(getattr(exc, "details", None), "retry_after")
     if found is None:
         response = getattr(exc, "response", None)
-        # A response of requests with a status of 400 or above is falsy.
+        # A `requests` response with a status of 400 or above is falsy.
         headers = getattr(exc if response is None else response, "headers", None)
         get = getattr(headers, "get", None)
         found = get("Retry-After") if callable(get) else None
@@ -168,7 +168,7 @@ def _member(value: object, name: str) -> object:
 
 
 def read_seconds(value: Any) -> float | None:
-    """Return a number of seconds, or the date of a header as seconds from now."""
+    """Return a number of seconds, or a header's date as seconds from now."""
     if not isinstance(value, str):
         return float(min(value, _LONGEST)) if is_number(value) and value >= 0 else None
     if value.isascii() and value.strip().isdigit():

@@ -1,8 +1,8 @@
 """Limits that the processes of several hosts share.
 
 The database keeps a bucket of tokens for each limit and key, and each limited call takes a token
-with one statement. One thread of the process asks, so that no event loop waits. While the database
-is away, each process counts its part of the limit.
+with one statement. One thread per process talks to the database, so that no event loop waits. While
+the database is unavailable, each process counts its share of the limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLEANING = 60.0
 """The seconds between two removals of full buckets."""
 _BATCH = 1_000
 _MAX_ROWS = 1_000_000
-"""With more buckets, those that are full soonest are removed too."""
+"""Above this number, the buckets that will be full soonest are removed too."""
 
 
 class SharedBuckets:
@@ -36,11 +36,11 @@ class SharedBuckets:
         self._limits = limits
         self._name = name
         self._local = local
-        """The whole limit's buckets in this process."""
+        """This process's buckets for the whole limit."""
         self._refused_until: dict[Hashable, float] = {}
-        """Until then the database has no token, so that a flood of refused calls does not ask."""
+        """When the database will have a token; until then, calls are refused without asking."""
         self._share: tuple[int, Buckets] = (1, local)
-        """The number of processes, and the buckets that count while the database is away."""
+        """The number of processes, and the buckets to use while the database is unavailable."""
 
     def take(self, key: Hashable) -> float | PendingCount:
         """Count a call; a PendingCount waits for the database."""
@@ -57,11 +57,11 @@ class SharedBuckets:
             self._limits.ask(self._request(key, -1))
 
     def count_locally(self, key: Hashable) -> float:
-        """Count a call by this process's part of the limit."""
+        """Count a call against this process's share of the limit."""
         return self._buckets().take(key)
 
     def refuse(self, key: Hashable, seconds: float) -> None:
-        """Remember that the database has no token for so many seconds."""
+        """Remember that the database has no token for that many seconds."""
         if len(self._refused_until) >= MAX_KEYS:
             self._refused_until.clear()
         self._refused_until[key] = self._local.now() + seconds
@@ -73,7 +73,7 @@ class SharedBuckets:
         return BucketRequest(self, key, bucket, count, seconds / self._local.count, seconds)
 
     def _buckets(self) -> Buckets:
-        """Return the buckets of this process, for its part of the limit."""
+        """Return this process's buckets, for its share of the limit."""
         known, buckets = self._share
         processes = self._limits.processes
         if known != processes:
@@ -95,33 +95,33 @@ class BucketRequest(msgspec.Struct, frozen=True, eq=False):
     count: int
     """1, or -1 to give the token back."""
     each: float
-    """The seconds in which one token comes back."""
+    """How many seconds one token takes to come back."""
     seconds: float
-    """The seconds in which an empty bucket is full again."""
+    """How many seconds an empty bucket takes to refill."""
 
 
 class SharedLimits:
-    """Asks the database for the tokens of all limits of an app, in one thread of the process."""
+    """Asks the database for the tokens of all of an app's limits, in one thread per process."""
 
     def __init__(self, shared: SharedState, app: str) -> None:
         self.processes = 1
-        """How many processes serve the app now."""
+        """How many processes are serving the app now."""
         self.is_away = False
-        """Whether the database does not answer; each process then counts its part of a limit."""
+        """True if the database does not answer; each process then counts its share of a limit."""
         self._app = app
         self._database = shared.database
         self._fingerprints = shared.fingerprints
         self._members = shared.members(app)
-        # A give-back is asked before the calls that come after it.
+        # A token is given back before the calls that come after it are counted.
         self._asked: deque[tuple[BucketRequest, Future[float]]] = deque()
         self._shared: list[tuple[Limit, Buckets, SharedBuckets]] = []
         self._cleans_at = 0.0
         self._work = BackgroundWork("answerback-limits", self._answer_all, BEAT)
 
     def share(self, policies: Mapping[str, object]) -> None:
-        """Count the limits in the database that are not counted there yet.
+        """Start counting in the database all limits that are not counted there yet.
 
-        A policy has its tool's name, the same on all hosts. A store of the author is kept.
+        A policy has its tool's name, the same on all hosts. An author's own store is kept.
         """
         for name, policy in policies.items():
             limits = policy.limits if isinstance(policy, Policy) else ()
@@ -148,7 +148,7 @@ class SharedLimits:
         self._work.close()
 
     def ask(self, request: BucketRequest) -> PendingCount:
-        """Ask soon; without the database, this process's part of the limit is the answer."""
+        """Ask soon; without the database, this process's share of the limit decides."""
         answer: Future[float] = Future()
         self._asked.append((request, answer))
         self._work.wake()
@@ -157,7 +157,7 @@ class SharedLimits:
         return PendingCount(answer, lambda: request.store.count_locally(request.key))
 
     def _answer_all(self) -> None:
-        """Do what is due; the thread calls this."""
+        """Do all pending work; the thread calls this."""
         is_away = True
         try:
             self._beat()
@@ -181,7 +181,7 @@ class SharedLimits:
                 self._answer_locally()
 
     def _beat(self) -> None:
-        """Count the processes and remove full buckets, if it is time for that."""
+        """Count the processes and remove full buckets, if it is time."""
         self.processes = max(1, len(self._members.beat(at_once=self.is_away)))
         now = monotonic()
         if now >= self._cleans_at:
@@ -191,13 +191,13 @@ class SharedLimits:
                 self._cleans_at = now + _CLEANING
 
     def _answer_locally(self) -> None:
-        """Let the calls go on that wait for the database."""
+        """Release the calls that are waiting for the database."""
         for request, answer in self._take_requests():
             if request.count > 0 and answer.set_running_or_notify_cancel():
                 answer.set_result(request.store.count_locally(request.key))
 
     def _take_requests(self) -> Iterator[tuple[BucketRequest, Future[float]]]:
-        with suppress(IndexError):  # It is empty, or another thread has taken the last one.
+        with suppress(IndexError):  # Empty, or another thread has taken the last request.
             while True:
                 yield self._asked.popleft()
 

@@ -1,8 +1,8 @@
 """Database: the connections of one process to PostgreSQL, and the version of the tables there.
 
-BackgroundWork is the thread in which a process asks it.
-psycopg is used without its event loop: the callers run in threads. Each transaction has a deadline
-of ours, because PostgreSQL's `statement_timeout` does not fire on a server that is stopped.
+BackgroundWork is the thread in which a process queries it. psycopg is used without its event loop:
+the callers run in threads. Each transaction also has a deadline in this process, because
+PostgreSQL's `statement_timeout` does not fire on a server that has been stopped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 VERSION = 3
-"""The tables' version that this code needs."""
+"""The version of the tables that this code needs."""
 _LOCK = 0x616E7377
 """The number of the advisory lock for migrations."""
 _TABLE = "answerback.schema_version"
@@ -53,7 +53,7 @@ _MAX_NAMED = 5
 
 
 class WrongTables(AnswerbackError):
-    """The database lacks the tables, or has them in another version."""
+    """The database lacks the tables, or has a different version of them."""
 
     code = "WRONG_TABLES"
 
@@ -61,7 +61,7 @@ class WrongTables(AnswerbackError):
 def version_of(connection: psycopg.Connection[Any]) -> int:
     """Return the version of the tables; 0 if there are none.
 
-    Raises WrongTables if they were made by other steps than this program's.
+    Raises WrongTables if they were made by steps other than this program's.
     """
     exists = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (_TABLE,)).fetchone()
     if exists is None or not exists[0]:
@@ -80,21 +80,21 @@ def version_of(connection: psycopg.Connection[Any]) -> int:
 
 
 def check_version(connection: psycopg.Connection[Any]) -> None:
-    """Raise WrongTables unless this code can use the tables; say the command that mends it."""
+    """Raise WrongTables unless this code can use the tables; says which command fixes them."""
     found = version_of(connection)
     if found == 0:
         raise WrongTables(
-            "the database has no tables of Answerback yet; "
+            "the database has no Answerback tables yet; "
             "make them with: answerback state init URL, or start with --state-init"
         )
     if found < VERSION:
         raise WrongTables(
-            f"the tables of the state have version {found}, and this program needs {VERSION}; "
+            f"the state tables have version {found}, but this program needs {VERSION}; "
             "bring them up to date with: answerback state upgrade URL"
         )
     if found > VERSION + 1:
         raise WrongTables(
-            f"the tables of the state have version {found}, and this program knows versions up "
+            f"the state tables have version {found}, but this program knows versions only up "
             f"to {VERSION + 1}; install a later version of Answerback"
         )
 
@@ -107,7 +107,7 @@ def migrate(connection: psycopg.Connection[Any]) -> tuple[int, int]:
         steps = {number: _step(number) for number in range(before + 1, VERSION + 1)}
         for step in steps.values():
             connection.execute(step.text.encode())
-        # Only the last step is sure to have made the column.
+        # The column is sure to exist only after the last step.
         for number, step in steps.items():
             connection.execute(
                 "INSERT INTO answerback.schema_version (version, checksum) VALUES (%s, %s)",
@@ -125,7 +125,7 @@ def check_tables(connection: psycopg.Connection[Any]) -> None:
     missing = sorted(set((_STEPS / "made.txt").read_text("utf-8").splitlines()) - made)
     if missing:
         names = ", ".join(missing[:_MAX_NAMED]) + (", …" if len(missing) > _MAX_NAMED else "")
-        raise WrongTables(f"the tables of the state lack {names}: {_MEND}")
+        raise WrongTables(f"the state tables lack {names}: {_MEND}")
 
 
 class _Step(NamedTuple):
@@ -152,12 +152,12 @@ class BackgroundWork:
         self._forget()
 
     def _forget(self) -> None:
-        """Start without a thread: a forked child has none of its parent's."""
+        """Start without a thread: a forked child does not have its parent's."""
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._woken = threading.Event()
         self._end = threading.Event()
-        """Set when the present thread should end."""
+        """Set when the current thread should end."""
         self._runs = False
 
     @property
@@ -185,7 +185,7 @@ class BackgroundWork:
                 self._runs = True
 
     def close(self) -> None:
-        """Call the function once more, if the thread runs, and end the thread."""
+        """Call the function once more, if the thread is running, and end the thread."""
         self._end.set()
         self._woken.set()
 
@@ -196,7 +196,7 @@ class BackgroundWork:
             try:
                 self._work()
             except Exception:  # noqa: BLE001 -- the thread must go on
-                logger().exception("internal error in the thread %s", self._name)
+                logger().exception("internal error in thread %s", self._name)
             if is_last:
                 return
             woken.wait(self._seconds)
@@ -206,9 +206,9 @@ T = TypeVar("T")
 MAX_CONNECTIONS = 4
 """The connections of one process, besides the one that listens."""
 _DEADLINE = 2.5
-"""The seconds that a transaction may take, with the wait for a connection."""
+"""How many seconds a transaction may take, including the wait for a connection."""
 _CONNECT = 2
-"""The seconds that opening a connection may take."""
+"""How many seconds opening a connection may take."""
 _ABANDONED = 5_000
 """The milliseconds after which the server ends a transaction that its client has abandoned."""
 _BEGIN = (
@@ -217,15 +217,15 @@ _BEGIN = (
 )
 _NOT_DURABLE = "SET LOCAL synchronous_commit TO off"
 _PAUSE = 0.5
-"""The seconds after a failure in which no connection is opened."""
+"""How many seconds after a failure no new connection is opened."""
 _RETRY_AFTER = 5
 NOW = "answerback.now()"
 """The database's time in SQL, in seconds since 1970."""
 NOW_ONCE = f"(SELECT {NOW})"
-"""The same, read once in a statement: only then can an index find what is older. The planner does
-not know the time, and takes the index if the rows are ordered by it."""
+"""The same, read once per statement: only then can an index find older rows. The planner does
+not know the time, and uses the index if the rows are ordered by it."""
 _UNREACHABLE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, OSError)
-"""The errors of a database that is away, full, or cannot be written."""
+"""The errors of a database that is unavailable, full, or read-only."""
 _IDLE = psycopg.pq.TransactionStatus.IDLE
 
 
@@ -233,9 +233,9 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that is closed if it does not answer in time."""
 
     ends = 0.0
-    """When the present transaction must have ended, by the monotonic clock."""
+    """When the current transaction must end, by the monotonic clock."""
     is_committing = False
-    """Whether a COMMIT was sent that has no reply."""
+    """Whether a COMMIT was sent and not answered."""
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         left = self.ends - monotonic() if timeout is None else timeout
@@ -257,9 +257,9 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 
 
 class Database:
-    """Opens connections on first use, so that it may be made before workers fork.
+    """Opens connections on first use, so that it can be created before workers fork.
 
-    A database that is away raises Unavailable: at once for a short time after a failure, else after
+    An unreachable database raises Unavailable: at once for a short time after a failure, else after
     the deadline. It raises Uncertain if the transaction may still be committed. Any thread may use
     it.
     """
@@ -272,7 +272,7 @@ class Database:
         after_fork(self._forget)
 
     def _forget(self) -> None:
-        """Start without connections: a forked child must not use those of its parent."""
+        """Start without connections: a forked child must not use its parent's."""
         # Kept, because closing them would end the parent's connections.
         self._inherited = self._idle
         self._idle = []
@@ -292,7 +292,7 @@ class Database:
         may lose it.
         """
         with self._connection() as connection:
-            # The server's own timeouts are for a client that is paused or gone: its locks end too.
+            # The server's timeouts are for a client that is paused or gone: they free its locks.
             connection.execute(_BEGIN if durable else f"{_BEGIN}; {_NOT_DURABLE}")
             try:
                 with connection.cursor() as cursor:
@@ -305,9 +305,9 @@ class Database:
                 raise
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of one statement, which is a transaction of its own."""
+        """Return the rows of one statement, which runs in its own transaction."""
         with self._connection() as connection:
-            # As text, the bytes of a sealed value would be twice as many.
+            # As text, a sealed value would take twice as many bytes.
             cursor = connection.execute(query.encode(), values, binary=True)
             return cursor.fetchall() if cursor.description else []
 
@@ -329,7 +329,7 @@ class Database:
 
     @contextmanager
     def _connection(self) -> Iterator[BoundedConnection]:
-        """Yield a connection; turn the errors of a database that is away into Unavailable."""
+        """Yield a connection; turn the errors of an unreachable database into Unavailable."""
         ends = monotonic() + self._seconds
         if not self._room.acquire(timeout=self._seconds):
             raise unavailable()
@@ -349,7 +349,7 @@ class Database:
                 self._release(connection)
             if self.is_failing:
                 self.is_failing = False
-                logger().info("the database of the state answers again")
+                logger().info("the state database answers again")
         except _UNREACHABLE as exc:
             self._note_failure(exc)
             raise unavailable() from exc
@@ -386,11 +386,11 @@ class Database:
         self._paused_until = monotonic() + _PAUSE
         if not self.is_failing:
             self.is_failing = True
-            logger().error("the database of the state failed: %s", mask(str(error).strip()))
+            logger().error("the state database failed: %s", mask(str(error).strip()))
 
 
 def after_fork(forget: Callable[[], None]) -> None:
-    """Call a method in each child that is forked, before anything else runs there."""
+    """Call a method in each forked child, before anything else runs there."""
     method = WeakMethod(forget)
 
     def forget_if_alive() -> None:
@@ -407,7 +407,7 @@ def open_connection(url: str, ends: float) -> BoundedConnection:
     connection = BoundedConnection.connect(
         url,
         autocommit=True,
-        # A pooler such as pgbouncer gives each transaction another connection to the server.
+        # A pooler such as pgbouncer gives each transaction a different connection to the server.
         prepare_threshold=None,
         connect_timeout=_CONNECT,
         application_name="answerback",
@@ -418,7 +418,7 @@ def open_connection(url: str, ends: float) -> BoundedConnection:
 
 def unavailable(kind: type[Unavailable] = Unavailable) -> Unavailable:
     return kind(
-        "The server's database does not answer at the moment",
+        "The server's database is not responding at the moment",
         retryable=True,
         retry_after=_RETRY_AFTER,
     )

@@ -1,4 +1,4 @@
-"""Messages, sessions and switches: all that the processes of an app tell each other."""
+"""Messages, sessions and switches: what an app's processes tell each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .sealing import CannotOpen, place_of
 from .shared import SharedState
 
 _MESSAGE_KEPT = 60
-"""Seconds after which a message that nobody took is removed."""
+"""Seconds after which an unread message is removed."""
 
 
 class Mailbox:
@@ -25,11 +25,11 @@ class Mailbox:
         self._app = app
         self._place = place_of(app, "bus")
         self._taken: set[tuple[int, float]] = set()
-        """The number and the time of each message that was taken and not yet removed. After a crash
-        the database may give a number again."""
+        """The number and the time of each message that was taken but not removed yet. After a crash
+        the database may reuse a number."""
 
     def put(self, message: bytes, receiver: int | None) -> list[int]:
-        """Send to one process, or to all others for None; return those that get it."""
+        """Send to one process, or to all others for None; return the receivers."""
         query = (
             "INSERT INTO answerback.bus (receiver, message)"
             " SELECT number, %s FROM answerback.processes WHERE app = %s AND number <> %s"
@@ -44,9 +44,9 @@ class Mailbox:
         return [row[0] for row in rows]
 
     def take(self) -> list[bytes]:
-        """Return the messages to this process; one thread may call it at a time.
+        """Return the messages for this process; one thread may call it at a time.
 
-        The next call removes them: had this one done so, a lost reply would lose the messages.
+        The next call removes them: if this one did, a lost reply would lose the messages.
         """
         receiver, before = self._members.number, self._taken
         rows = self._database.rows(
@@ -68,14 +68,14 @@ class Mailbox:
         return taken
 
     def remove_old(self) -> None:
-        """Remove the messages to processes that have died."""
+        """Remove the messages for processes that have died."""
         self._database.rows(f"DELETE FROM answerback.bus WHERE made < {NOW} - {_MESSAGE_KEPT}")
 
 
 _LIFETIME = 86_400
-"""Seconds for which a session lives at most after a change."""
+"""The longest that a session lives after a change, in seconds."""
 _SPARE = 120
-"""Seconds that a row is kept after its session has expired: the hosts' clocks may differ."""
+"""Seconds for which a row is kept after its session has expired: the hosts' clocks may differ."""
 _BATCH = 1_000
 _COLUMNS = "nonce, expires, has_ended, state"
 _CHANGED = "changed = pg_current_xact_id()::text::bigint"
@@ -89,7 +89,7 @@ class SessionRow(msgspec.Struct, frozen=True):
 
 
 class SessionRows:
-    """Reads what other processes changed since the last time; the content of a state is sealed."""
+    """Reads what other processes have changed since last time; a state's content is sealed."""
 
     def __init__(self, shared: SharedState, app: str) -> None:
         self._database = shared.database
@@ -107,7 +107,7 @@ class SessionRows:
         )
 
     def change(self, nonce: bytes, change: Callable[[bytes | None], bytes]) -> None:
-        """Replace a session's state by what *change* returns, unless the session has ended."""
+        """Replace a session's state with what *change* returns, unless the session has ended."""
         key = (self._app, nonce)
         with self._database.transaction(durable=False) as cursor:
             cursor.execute(
@@ -131,7 +131,7 @@ class SessionRows:
             )
 
     def changed(self) -> tuple[float, list[SessionRow]]:
-        """Return the database's time, and what was changed since the last call.
+        """Return the database's time, and what has changed since the last call.
 
         A row may be returned again. The first call returns all rows, the oldest first.
         """
@@ -147,7 +147,7 @@ class SessionRows:
         return now, [self._read(row[2:]) for row in rows if row[2] is not None]
 
     def read_all_again(self) -> None:
-        """Let the next call of `changed` return all rows: the database may be another one."""
+        """Let the next call of `changed` return all rows: the database may be a different one."""
         self._since = 0
 
     def remove_expired(self) -> None:

@@ -25,7 +25,7 @@ from .sealing import KEY_PLACE, CannotOpen, Sealer, place_of
 from .shared import LONG_SECONDS, check_secret, connected
 
 _BATCH, _BATCH_BYTES = 100, 4 * 1024 * 1024
-"""The most records that one transaction rekeys, and their size unless it is only one."""
+"""The most records that one transaction rekeys, and the most bytes unless there is only one."""
 _UNBOUND = (
     "no secret is bound to the database yet, and the first server would decide which one is right; "
     f"set {SECRET}, and run: answerback state init"
@@ -33,7 +33,7 @@ _UNBOUND = (
 
 
 class SealedTable(msgspec.Struct, frozen=True):
-    """A table with sealed columns, each written at its own time, so their keys may differ."""
+    """A table with sealed columns, written at different times, so their keys may differ."""
 
     name: str
     key: tuple[str, ...]
@@ -50,7 +50,7 @@ class SealedTable(msgspec.Struct, frozen=True):
 
 
 _TASK_COLUMNS = ("record", "arguments", "answers", "result")
-# Messages between processes are not here: each is gone after a minute.
+# Messages between processes are not here: each is removed after a minute.
 _TABLES = (
     SealedTable(
         "tasks", ("number",), ("app", "owner", "id"), {each: each for each in _TASK_COLUMNS}
@@ -69,21 +69,21 @@ class StateReport(msgspec.Struct, frozen=True):
 
 
 def update_tables(url: str, secrets: Sequence[bytes]) -> str:
-    """Make the tables, or bring them up to date, and bind them to the secret; say what was done."""
+    """Make the tables, or bring them up to date, and bind them to the secret; return a report."""
     with connected(url, LONG_SECONDS) as connection, connection.transaction():
         before, after = migrate(connection)
         if secrets:
             check_secret(connection, Sealer(*secrets))
         unbound = "" if _is_bound(connection) else f"\n{_UNBOUND}"
     if before == after:
-        return f"the tables have version {after} already{unbound}"
-    earlier = f", {before} before" if before else ""
-    return f"the tables have version {after} now{earlier}{unbound}"
+        return f"the tables already have version {after}{unbound}"
+    earlier = f", up from {before}" if before else ""
+    return f"the tables now have version {after}{earlier}{unbound}"
 
 
 def check_state(url: str, secrets: Sequence[bytes], *, processes: int) -> StateReport:
-    """Say whether so many processes of servers and workers can use the database."""
-    # It reads every record, to say how many need each secret.
+    """Report whether this many server and worker processes can use the database."""
+    # This reads every record, to say how many need each secret.
     with connected(url, LONG_SECONDS) as connection:
         try:
             check_version(connection)
@@ -138,7 +138,7 @@ def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list
 
 
 def rekey(url: str, secrets: Sequence[bytes]) -> int:
-    """Seal all records with the first secret; return how many. Servers may run meanwhile."""
+    """Seal all records with the first secret; return how many. Servers may keep running."""
     sealer = Sealer(*secrets)
     with connected(url, LONG_SECONDS) as connection:
         return sum(_rekey_table(connection, sealer, table) for table in _TABLES)
@@ -162,13 +162,13 @@ def _rekey_table(connection: psycopg.Connection[Any], sealer: Sealer, table: Sea
             return done
         last = rows[-1][:-1]
         while rows:
-            # Few at a time: a server waits for a locked record, and gives up after seconds.
+            # Few at a time: a server waits for a locked record, and gives up after a few seconds.
             totals = accumulate(row[-1] for row in rows)
             count = max(1, sum(total <= _BATCH_BYTES for total in totals))
             batch, rows = [tuple(row) for *row, _ in rows[:count]], rows[count:]
             sealed = _rekey_rows(connection, sealer, table, batch, "FOR UPDATE SKIP LOCKED")
             for each in set(batch) - sealed.keys():
-                # One by one: waiting for a lock while holding others could be a deadlock.
+                # One by one: waiting for a lock while holding others could deadlock.
                 sealed |= _rekey_rows(connection, sealer, table, [each], "FOR UPDATE")
             done += sum(sealed.values())
 
@@ -180,9 +180,9 @@ def _rekey_rows(
     keys: Sequence[tuple[Any, ...]],
     lock: str,
 ) -> dict[tuple[Any, ...], bool]:
-    """Seal rows with the first secret in one transaction; say which could be opened.
+    """Seal rows with the first secret in one transaction; return which could be opened.
 
-    Rows that have gone are left out, and those that the lock skips.
+    Rows that are gone are left out, as are those that the lock skips.
     """
     key, width = ", ".join(table.key), len(table.key)
     one = f"({', '.join(['%s'] * width)})"

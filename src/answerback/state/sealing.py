@@ -30,7 +30,7 @@ Rows = Callable[..., list[tuple[Any, ...]]]
 
 
 class CannotOpen(AnswerbackError):
-    """A value was sealed with another secret, for another record, or it was changed."""
+    """A value was sealed with another secret or for another record, or it was changed."""
 
     code = "CANNOT_OPEN"
 
@@ -71,7 +71,7 @@ def place_of(*parts: str) -> bytes:
 
 
 class Fingerprints:
-    """Digests by a key in the database, which is read on first use. Any thread may use it."""
+    """Makes digests with a key that is read from the database on first use. Thread-safe."""
 
     def __init__(self, database: Database, sealer: Sealer) -> None:
         self._database = database
@@ -79,23 +79,23 @@ class Fingerprints:
         self._key: bytes | None = None
 
     def of(self, value: bytes) -> bytes:
-        """Return a digest that nobody can make without the secret; raises Unavailable."""
+        """Return a digest that cannot be made without the secret; raises Unavailable."""
         if self._key is None:
             try:
                 self._key = fingerprint_key(self._database.rows, self._sealer)
             except CannotOpen as exc:
-                logger().error("the key of the fingerprints cannot be read: %s", exc)
+                logger().error("the fingerprint key cannot be read: %s", exc)
                 raise unavailable() from None
         return hmac.digest(self._key, value, "sha256")
 
 
 def fingerprint_key(rows: Rows, sealer: Sealer) -> bytes:
-    """Return the key, which the first process makes; raises CannotOpen."""
+    """Return the key, which the first process creates; raises CannotOpen."""
     place = place_of(KEY_PLACE)
     found = rows(f"SELECT sealed FROM {_TABLE}")
     if not found:
         made = sealer.seal(os.urandom(_KEY_BYTES), place)
         rows(f"INSERT INTO {_TABLE} (sealed) VALUES (%s) ON CONFLICT DO NOTHING", made)
-        # Another process may have been faster.
+        # Another process may have been first.
         found = rows(f"SELECT sealed FROM {_TABLE}")
     return sealer.open(bytes(found[0][0]), place)

@@ -1,7 +1,7 @@
 """SharedState: the database that all servers and workers of an app share.
 
-Notices wake the other processes, UsedRows keeps each link token to one use, and Members knows which
-processes are alive.
+Notices wake the other processes, UsedRows keeps each link token to one use, and Members tracks
+which processes are alive.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _CHANNEL = "answerback"
 _MAX_PAYLOAD = 7_900
 """PostgreSQL allows 8,000 bytes in a notice."""
 _GAP = 0.005
-"""The minimum seconds between two notices of this process."""
+"""The minimum number of seconds between two notices from this process."""
 _LISTEN = 5.0
-"""The seconds after which the listening thread looks whether it should end."""
+"""How often, in seconds, the listening thread checks whether it should end."""
 _FIRST_PAUSE, _LAST_PAUSE = 0.5, 5.0
-"""The seconds before the listening connection is opened again."""
+"""The seconds to wait before reopening the listening connection."""
 
 Listener = Callable[[str | None], None]
 """Gets the id of what changed; None if notices may have been lost."""
@@ -61,7 +61,7 @@ class Notices:
         after_fork(self._forget)
 
     def _forget(self) -> None:
-        """Start without threads: a forked child has none of its parent's."""
+        """Start without threads: a forked child does not have its parent's."""
         self._sender = secrets.token_hex(4)
         """This process, which skips its own notices."""
         self._changed = threading.Condition()
@@ -71,7 +71,7 @@ class Notices:
 
     def _reset_threads(self) -> None:
         self._end = threading.Event()
-        """Set when the present threads should end."""
+        """Set when the current threads should end."""
         self._sends = self._listens = False
 
     def open(self) -> None:
@@ -80,7 +80,7 @@ class Notices:
             self._reset_threads()
 
     def send(self, topic: str, id: str) -> None:
-        """Tell the other processes soon; without the database nobody is told."""
+        """Notify the other processes soon; does nothing if the database is unavailable."""
         with self._changed:
             self._unsent[f"{topic} {id}"] = None
             self._changed.notify()
@@ -89,7 +89,7 @@ class Notices:
             self._begin(self._send_all, "answerback-notify")
 
     def listen(self, topic: str, listener: Listener) -> None:
-        """Call *listener* with the ids of this topic that other processes send."""
+        """Call *listener* with the ids that other processes send on this topic."""
         with self._changed:
             self._listeners[topic] = listener
             starts, self._listens = not self._listens, True
@@ -117,7 +117,7 @@ class Notices:
                 try:
                     self._database.rows("SELECT pg_notify(%s, %s)", _CHANNEL, payload)
                 except Unavailable:
-                    break  # Already logged; who waits also polls.
+                    break  # Already logged; listeners also poll.
             threading.Event().wait(_GAP)
 
     def _listen(self, end: threading.Event) -> None:
@@ -134,7 +134,7 @@ class Notices:
                         for notice in connection.notifies(timeout=_LISTEN):
                             self._receive(notice.payload)
                             connection.ends = monotonic() + 2 * _LISTEN
-                        # Without an answer the network or the server has gone, and says nothing.
+                        # No answer means that the network or the server is silently gone.
                         connection.execute("SELECT 1")
             except (psycopg.Error, OSError):
                 end.wait(pause)
@@ -169,7 +169,7 @@ def _payloads(sender: str, lines: list[str]) -> list[str]:
 
 
 _SPARE = 86_400
-"""Seconds that a row is kept after its token has expired: the hosts' clocks may differ."""
+"""Seconds for which a row is kept after its token has expired: the hosts' clocks may differ."""
 _BATCH = 1_000
 
 
@@ -180,7 +180,7 @@ class UsedRows:
         self._database = shared.database
 
     def add(self, token: bytes, expires: int) -> bool:
-        """Return whether the token was not used before; raises Unavailable."""
+        """Return whether the token had not been used before; raises Unavailable."""
         with self._database.transaction() as cursor:
             cursor.execute(
                 "DELETE FROM answerback.used_tokens WHERE digest IN (SELECT digest"
@@ -198,14 +198,14 @@ class UsedRows:
 BEAT = 2.0
 """Seconds between two heartbeats of a process."""
 _PATIENCE = 15.0
-"""Seconds without a heartbeat after which a process has ended."""
+"""Seconds without a heartbeat after which a process is considered dead."""
 _LENIENCE = 3_600.0
-"""The same, for a short time after the database was away: all processes missed their time."""
+"""The same, for a short time after a database outage, when all have missed heartbeats."""
 _LENIENT = 8.0
-"""How many seconds that is: enough for an attempt that fails, a pause, and one that succeeds. If it
-were longer, a database that fails often would hide that a process has ended."""
+"""How long that time is, in seconds: enough for a failed attempt, a pause, and a successful one. If
+it were longer, a database that often fails would mask the end of a process."""
 _KEPT = 86_400
-"""Seconds for which a number is not given again: as long as a session lives."""
+"""Seconds before a number is reused: as long as a session lives."""
 _MAX = 65_535
 """A session id has two bytes for the number."""
 _LOCK = 0x616E7379
@@ -213,15 +213,15 @@ _LOCK = 0x616E7379
 
 
 class NoNumberLeft(AnswerbackError):
-    """All numbers were given within a day."""
+    """All numbers have been assigned within the last day."""
 
     code = "NO_NUMBER_LEFT"
 
 
 class Members:
-    """Gives this process its number, and knows the other processes of the app.
+    """Gives this process its number, and keeps track of the app's other processes.
 
-    Whoever needs the others calls `beat`; only one of them in two seconds writes. Any thread may.
+    Call `beat` to learn about the others; it writes at most once every two seconds. Thread-safe.
     """
 
     def __init__(self, database: Database, app: str) -> None:
@@ -246,9 +246,9 @@ class Members:
         return _PATIENCE if monotonic() >= self._lenient_until else _LENIENCE
 
     def join(self) -> int:
-        """Take a number that no process had within a day; raises Unavailable or NoNumberLeft.
+        """Take a number unused for a day; raises Unavailable or NoNumberLeft.
 
-        If this process has one that it has not left, that one is kept.
+        If this process already has a number and has not left, it keeps that number.
         """
         with self._lock:
             self._has_left = False
@@ -270,13 +270,13 @@ class Members:
             )
             row = cursor.fetchone()
         if row is None:
-            raise NoNumberLeft(f"the database has given {_MAX} processes a number within a day")
+            raise NoNumberLeft(f"all {_MAX} process numbers were assigned within the last day")
         self.number = int(row[0])
 
     def beat(self, *, at_once: bool = False) -> frozenset[int]:
-        """Write this process's heartbeat; return the numbers of all that run. Raises Unavailable.
+        """Write a heartbeat; return the numbers of all running processes. Raises Unavailable.
 
-        It asks the database if the last heartbeat is two seconds old, or *at_once*.
+        It queries the database only if the last heartbeat is two seconds old, or with *at_once*.
         """
         with self._lock:
             is_due = at_once or monotonic() >= self._next_beat
@@ -290,7 +290,7 @@ class Members:
                 now = monotonic()
                 if self._lenient_until == inf:
                     self._lenient_until = now + _LENIENT
-                # A little less, so that a caller who comes every two seconds is not early.
+                # A little less, so that a caller that calls every two seconds is not too early.
                 self._next_beat = now + 0.9 * BEAT
             return self._living
 
@@ -309,7 +309,7 @@ class Members:
             return frozenset(row[0] for row in cursor.fetchall())
 
     def leave(self) -> None:
-        """Say that this process ends, until it joins again; raises Unavailable."""
+        """Announce that this process is ending, until it joins again; raises Unavailable."""
         with self._lock:
             self._has_left = True
             number, self.number = self.number, 0
@@ -320,7 +320,7 @@ class Members:
 
 
 _SECONDS = 30.0
-"""The seconds that a command may wait for the database."""
+"""How many seconds a command may wait for the database."""
 LONG_SECONDS = 86_400.0
 """The same for commands that read or change whole tables."""
 
@@ -332,10 +332,10 @@ class CannotUseState(AnswerbackError):
 
 
 class StatePart(Protocol):
-    """A part of a server that keeps threads for what it shares."""
+    """A part of a server that runs threads for shared state."""
 
     def start(self) -> None:
-        """Start in this process, also after `close`; again does nothing."""
+        """Start in this process, even after `close`; a second call does nothing."""
 
     def close(self) -> None: ...
 
@@ -353,13 +353,13 @@ class SharedState:
         self._members: dict[str, Members] = {}
 
     def members(self, app: str) -> Members:
-        """Return the processes that serve an app, of which this one may be a member."""
+        """Return the processes that serve an app, which may include this one."""
         if app not in self._members:
             self._members[app] = Members(self.database, app)
         return self._members[app]
 
     def add(self, part: StatePart) -> None:
-        """Start a part with the state, at once if the state has started."""
+        """Start a part together with the state, or at once if the state has started."""
         self.parts.append(part)
         if self._is_started:
             part.start()
@@ -367,7 +367,7 @@ class SharedState:
     def start(self) -> None:
         """Start, in the process that serves: threads do not survive a fork.
 
-        Again does nothing, and after `close` everything starts again.
+        A second call does nothing; after `close`, everything starts again.
         """
         self.database.open()
         self.notices.open()
@@ -387,7 +387,7 @@ class SharedState:
 
 
 def open_state(url: str, *, listen: str | None = None, init: bool = False) -> SharedState:
-    """Return the state in this database, which is checked; with *init* the tables are made.
+    """Check this database and return its state; with *init*, create the tables.
 
     Raises CannotUseState.
     """
@@ -409,9 +409,9 @@ def open_state(url: str, *, listen: str | None = None, init: bool = False) -> Sh
 
 
 def check_secret(connection: BoundedConnection, sealer: Sealer) -> None:
-    """Raise CannotUseState unless the secret is the one with which the other hosts seal.
+    """Raise CannotUseState unless this is the secret that the other hosts seal with.
 
-    The first secret that is checked becomes that one.
+    The first secret to be checked becomes the shared one.
     """
 
     def rows(query: str, *values: object) -> list[tuple[Any, ...]]:
@@ -431,7 +431,7 @@ def check_secret(connection: BoundedConnection, sealer: Sealer) -> None:
 
 @contextmanager
 def connected(url: str, seconds: float = _SECONDS) -> Iterator[BoundedConnection]:
-    """Yield a connection for a command, for so many seconds; raises CannotUseState."""
+    """Yield a connection for a command, for that many seconds; raises CannotUseState."""
     try:
         connection = open_connection(url, monotonic() + seconds)
     except psycopg.Error as exc:
@@ -445,4 +445,4 @@ def connected(url: str, seconds: float = _SECONDS) -> Iterator[BoundedConnection
 
 def _refusal(verb: str, error: psycopg.Error) -> CannotUseState:
     reason = mask(str(error).strip())
-    return CannotUseState(f"cannot {verb} the database of the state: {reason}")
+    return CannotUseState(f"cannot {verb} the state database: {reason}")

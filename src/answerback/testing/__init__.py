@@ -89,13 +89,13 @@ class DisplayClient:
 
     @property
     def error_code(self) -> str | None:
-        """The last reply's error code; None if it is a success."""
+        """The last reply's error code; None if the call succeeded."""
         return None if not self.displayed_error or self._error is None else self._error.code
 
     @property
     def _last(self) -> dict[str, Any]:
         if self._displayed is None:
-            raise AssertionError("no reply was displayed yet; call process_response(reply) first")
+            raise AssertionError("no reply displayed yet; call process_response(reply) first")
         return self._displayed
 
 

@@ -36,7 +36,7 @@ class LogMessage(NamedTuple):
 class TestContext(Context[Any]):
     """A Context for tests.
 
-    *answers* are the answers to the tool's questions, in their order. The answer to `elicit` is the
+    *answers* are the answers to the tool's questions, in order. The answer to `elicit` is the
     value, an object with the form's fields, or `Declined`; to `sample` the model's text; to `roots`
     a list of URIs. *user* is the request's user. *headers* are the request's headers. *meta* is the
     request's `_meta`. *state* is for a function that is called directly; `app.call` uses the app's.
@@ -89,7 +89,7 @@ class TestContext(Context[Any]):
         return len(self._peer.answers)
 
     def cancel(self) -> None:
-        """Make `ctx.cancelled` true from now on, as if the client no longer waited."""
+        """Make `ctx.cancelled` true from now on, as if the client were no longer waiting."""
         self._peer.cancel()
 
 
