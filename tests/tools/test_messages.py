@@ -86,7 +86,7 @@ def test_a_message_about_a_resource_or_a_prompt_does_not_call_it_a_tool() -> Non
         (
             untyped_logger,
             "write logger: str for an argument, "
-            "or logger: Annotated[T, Depends(fn)] for a value of the server's",
+            "or logger: Annotated[T, Depends(fn)] for a value from the server",
         ),
     ],
 )

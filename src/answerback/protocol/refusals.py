@@ -83,7 +83,7 @@ def input_required(peer: McpPeer, needed: NeedsInput, request: bytes, signer: Si
     if missing:
         raise RpcError(
             MISSING_CAPABILITY,
-            f"This call needs what the client does not offer: {', '.join(missing)}",
+            f"This call needs something the client does not offer: {', '.join(missing)}",
             {"requiredCapabilities": missing},
         )
     state = _State(int(time.time()) + LIFETIME, _digest(request), dict(peer.answers))
