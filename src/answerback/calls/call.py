@@ -110,8 +110,10 @@ def reply_or_refusal(outcome: Outcome) -> Reply[Any]:
     questions = outcome.questions.values()
     # A model reads the message: a bare question would invite it to answer.
     capabilities = list(dict.fromkeys(each.capability for each in questions))
-    missing = ", ".join(capabilities) or "answers"
-    message = f"This call needs something the client does not offer: {missing}"
+    message = (
+        "This call needs something the client does not offer: "
+        f"{', '.join(capabilities) or 'answers'}"
+    )
     if texts := [each.message for each in questions if each.message]:
         message += f". It asks: {' '.join(texts)}"
     return failure(
