@@ -120,7 +120,9 @@ def test_a_second_tool_with_the_same_name_is_refused() -> None:
     app = App("test")
     app.add_tool(add)
 
-    with pytest.raises(ValueError, match="there is already a tool 'add'; give one of them"):
+    with pytest.raises(
+        ValueError, match="there is already a tool 'add'; give one a different name"
+    ):
         app.tool(add)
 
 

@@ -256,7 +256,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def tool(self: object = None, fn: Any = None, /, **options: Any) -> Any:
         """Register a function and return it unchanged. Works with or without options."""
         if not isinstance(self, App):
-            raise TypeError("App.tool needs an instance; write app = App('NAME'), and then @app.tool")
+            raise TypeError("App.tool needs an instance; write app = App('NAME'), then @app.tool")
         if fn is None:
             return partial(self.tool, **options)
         if not callable(fn):
@@ -536,8 +536,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
             try:
                 self._served = self.asgi()
             except Exception as exc:
-                # To a server, an exception means an app without a lifespan, so it would start
-                # anyway.
+                # A server takes an exception to mean "no lifespan", and would start anyway.
                 if scope["type"] == "lifespan":
                     await receive()
                     await send({"type": "lifespan.startup.failed", "message": str(exc)})

@@ -14,8 +14,7 @@ MASKED = "The tool failed unexpectedly"
 NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 """The characters allowed in a tool's name. Not a regular expression, which is slow to compile."""
 RESERVED_ROUTES = frozenset({"functions", "openapi.json", "healthz", "readyz", "mcp", "message"})
-"""The first parts of the server's own paths; with the route "/", no tool may have these names.
-"""
+"""The first parts of the server's own paths. With the route "/", no tool may have these names."""
 
 
 class Contract(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,8 +47,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     wrap_objects: bool = False
     """Objects are wrapped as `{"result": …}` too."""
     spread_tuples: bool = False
-    """A fixed tuple is sent as `{"result0": …, "result1": …}`, a NamedTuple under its field names.
-    """
+    """A fixed tuple is sent as `{"result0": …, "result1": …}`, a NamedTuple by its field names."""
     tool_prefix: str = ""
     """The prefix for tool names in MCP."""
     envelope_in_mcp: bool = False

@@ -199,7 +199,7 @@ def test_the_client_reads_text_code_hint_and_details_of_a_resource_and_a_prompt(
     ("errors", "message"),
     [
         ([ProjectError], "should be a dict of exception classes, such as {KeyError: NotFound}"),
-        ({"ProjectError": NotFound}, "'ProjectError' is not an exception class; write one"),
+        ({"ProjectError": NotFound}, "'ProjectError' is not an exception class; pass one"),
         ({NotFound: Conflict}, "callers already see the message of NotFound; leave it out"),
         ({ProjectError: "NOT_FOUND"}, "for ProjectError is 'NOT_FOUND'; write a subclass of ToolE"),
         ({ProjectError: str}, "a subclass of ToolError, or a function that takes the exception"),

@@ -126,9 +126,9 @@ def test_a_late_clash_raises_in_the_registration_that_causes_it() -> None:
     root.include(app)
     root.add_tool(lambda: 1, name="jira_count")
 
-    with pytest.raises(ValueError, match="there is already a .* 'jira_count' in 'root'"):
+    with pytest.raises(ValueError, match="there is already a tool 'jira_count' in 'root'"):
         other.add_tool(lambda: 1, name="count")
-    with pytest.raises(ValueError, match="there is already a .* 'jira_search' in 'office'"):
+    with pytest.raises(ValueError, match="there is already a tool 'jira_search' in 'office'"):
         app.add_tool(lambda: 1, name="jira_search")
 
     assert "count" not in other.tools
@@ -139,7 +139,9 @@ def test_the_same_uri_in_two_apps_clashes() -> None:
     app, other = App("office"), jira()
     app.include(other)
 
-    with pytest.raises(ValueError, match="there is a resource 'jira://projects' in 'office'"):
+    with pytest.raises(
+        ValueError, match="there is already a resource 'jira://projects' in 'office'"
+    ):
 
         @app.resource("jira://projects")
         def projects() -> str:
@@ -165,9 +167,9 @@ def test_cycles_are_refused() -> None:
     first.include(second)
     second.include(third)
 
-    with pytest.raises(ValueError, match="cannot be a cycle"):
+    with pytest.raises(ValueError, match="must not be cyclic"):
         third.include(first)
-    with pytest.raises(ValueError, match="cannot be a cycle"):
+    with pytest.raises(ValueError, match="must not be cyclic"):
         first.include(first)
 
     assert list(first.apps()) == [first, second, third]
@@ -278,7 +280,7 @@ def test_a_tool_named_like_a_route_is_refused_where_it_is_included() -> None:
     other = App("other")
     other.add_tool(lambda: 1, name="mcp")
 
-    with pytest.raises(ValueError, match="/mcp is a route"):
+    with pytest.raises(ValueError, match="/mcp is one of the server's own routes"):
         App("app", contract="direct").include(other)
 
 

@@ -91,10 +91,9 @@ def get_context() -> Context[Any]:
     current = CURRENT.get()
     if not isinstance(current, Call):
         raise RuntimeError(
-            "get_context() needs a running call, and there is none here; call it in a tool, a "
-            "resource or a prompt, or in a function that one of these calls. A thread that you "
-            "start yourself does not know the call: start it with contextvars.copy_context().run, "
-            "or with asyncio.to_thread"
+            "get_context() needs a running call; call it in a tool, resource or prompt, or in a "
+            "function called from one. A thread that you start yourself does not know the call: "
+            "start it with contextvars.copy_context().run, or with asyncio.to_thread"
         )
     return Context(current)
 
@@ -110,10 +109,8 @@ def reply_or_refusal(outcome: Outcome) -> Reply[Any]:
     questions = outcome.questions.values()
     # A model reads the message: a bare question would invite it to answer.
     capabilities = list(dict.fromkeys(each.capability for each in questions))
-    message = (
-        "This call needs something the client does not offer: "
-        f"{', '.join(capabilities) or 'answers'}"
-    )
+    missing = ", ".join(capabilities) or "answers"
+    message = f"This call needs something the client does not offer: {missing}"
     if texts := [each.message for each in questions if each.message]:
         message += f". It asks: {' '.join(texts)}"
     return failure(

@@ -1,8 +1,7 @@
 """Reads a finished reply that a tool returned as a dict, an object or JSON text.
 
 An MCP result, an envelope or an error object counts as the reply it describes, so that a failure is
-not sent as the data of a success. `dialects.returned_value` recognises it, and the dialects read
-it.
+not sent as the data of a success. `dialects.returned_value` recognises it; the dialects read it.
 """
 
 from __future__ import annotations

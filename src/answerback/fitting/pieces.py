@@ -4,8 +4,7 @@ They are cut in this order: lists lose their last items, the largest list first;
 enough, long texts lose their ends too. A list that had items keeps at least one, because a client
 that ignores the note would take an empty list as the answer.
 
-Sizes are in characters of compact JSON. Only values that are cut are decoded: a list's items stay
-encoded.
+Sizes are in characters of compact JSON. Only values to be cut are decoded; list items stay encoded.
 """
 
 from __future__ import annotations
@@ -147,8 +146,7 @@ UTF8_BYTES = 4
 """The maximum bytes in one UTF-8 character."""
 LONG_TEXT = 200
 """A text of at most this many characters is never cut: it may be a name, an address or a key. A cut
-text keeps at least this many.
-"""
+text keeps at least this many."""
 FEW = 10
 """A list of at most this many items keeps them all if its first item is too large to stay uncut."""
 _NEAR = 4

@@ -290,8 +290,7 @@ class Connection:
     def _peer_for(self, request: Request, text: bytes) -> McpPeer | None:
         """Return a request's peer; None if the request is about the session itself.
 
-        It is registered when the request is read, so that a cancellation read right after it finds
-        it.
+        It is registered when the request is read, so that an immediate cancellation finds it.
         """
         try:
             peer = self._session.peer_for(request, self._make_peer)

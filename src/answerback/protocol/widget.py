@@ -265,7 +265,7 @@ def add_widget(app: Registry, name: object, options: WidgetOptions, author: str 
     check_options(options, WidgetOptions)
     widget = Widget(app, name, options, author)
     if widget.uri in app.resources.own:
-        raise ValueError(f"there is already a widget {name!r}; give one of them another name")
+        raise ValueError(f"there is already a widget {name!r}; give one a different name")
     put_resource(app, widget)
     return widget
 

@@ -1,8 +1,7 @@
 """Composition: apps within apps, and what is enabled in each.
 
-An app's tables are replaced when the app, or an app that it includes, changes. So a call finds its
-tool with one dict lookup. A new name is added to copies of the tables; any other change rebuilds
-them.
+An app's tables are replaced when the app, or one it includes, changes. So a call finds its tool
+with one dict lookup. A new name is added to copies of the tables; any other change rebuilds them.
 """
 
 from __future__ import annotations
@@ -126,8 +125,7 @@ class Composition:
     def change(self, undo: Callable[[], object] | None = None) -> None:
         """Rebuild the tables of this app, and of the apps that include it, after a change.
 
-        Raises ValueError if two entries would have the same name, after undoing the change with
-        *undo*.
+        If two entries would have the same name, calls *undo* and raises ValueError.
         """
         try:
             planned: dict[Composition, dict[Kind, _Merged]] = {}
@@ -203,7 +201,7 @@ class Composition:
                 if kind != "completions" and present.source is not entry.source:
                     raise ValueError(
                         f"there is already a {entry.noun} {key!r} in {self.app.name!r}, "
-                        f"which includes {entry.path[-1].name!r}; give one of them another name"
+                        f"which includes {entry.path[-1].name!r}; give one a different name"
                     )
                 view = present
             else:
@@ -230,9 +228,7 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
         )
     with lock:
         if any(each is app for each in other.apps()):
-            raise ValueError(
-                f"{other.name!r} is or includes {app.name!r}: apps cannot form a cycle"
-            )
+            raise ValueError(f"{other.name!r} is or includes {app.name!r}: apps must not be cyclic")
         mine, theirs = app.composed(), other.composed()
         if any(each is other and known == prefix for each, known in mine.included):
             raise ValueError(f"{app.name!r} already includes {other.name!r}; give a prefix")

@@ -263,9 +263,7 @@ class Registry:
         defaults = {"timeout": self.limits.seconds, **self.tool_defaults}
         tool = Tool(fn, read_settings({**defaults, **options}), self.contract)
         if tool.name in self.tools.own:
-            raise ValueError(
-                f"there is already a tool {tool.name!r}; give one of them another name"
-            )
+            raise ValueError(f"there is already a tool {tool.name!r}; give one a different name")
         if self.contract.route == "/" and tool.name in RESERVED_ROUTES:
             raise ValueError(f"/{tool.name} is one of the server's own routes; rename the tool")
         _put(self, self.tools, tool.name, tool)

@@ -167,9 +167,7 @@ class TaskService:
         """
         await ON_LOOP
         if self._waiting[id] >= _MAX_WAITING:
-            raise Unavailable(
-                "Too many requests are waiting for this task", retryable=True, retry_after=5
-            )
+            raise Unavailable("Too many requests for this task", retryable=True, retry_after=5)
         self._waiting[id] += 1
         until = monotonic() + seconds
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
@@ -387,8 +385,7 @@ def _claimed_record(service: TaskService, call: Call, key: str | None) -> TaskRe
         # The call never runs from its record; the fingerprint identifies its arguments.
         arguments=b"{}",
         user=None,
-        # A separate name, so that the claim of a call whose reply could not be stored lapses by
-        # itself.
+        # A separate name: the claim of a call whose reply could not be stored lapses by itself.
         worker=service.runner.new_name(),
         lease=made.created + LEASE,
         fence=1,

@@ -84,8 +84,7 @@ class SQLiteStore:
     """Stores tasks in a file that only this user can read; creates it if needed.
 
     Each process opens the file on first use, so a store may be created before workers fork.
-    With *durable*, changes also survive a power failure: each one waits for the disk. *clock* is
-    for tests.
+    With *durable*, changes survive a power failure: each waits for the disk. *clock* is for tests.
     """
 
     blocks = True
@@ -265,9 +264,8 @@ class SQLiteStore:
     def _check_place(self) -> None:
         """Raise FileMoved if the file is no longer at its path.
 
-        In that case everything acknowledged is first copied from the log into the moved file, which
-        is then closed: SQLite itself would leave the log behind. The file is opened again if it is
-        moved back.
+        Everything acknowledged is then copied from the log into the moved file, which is closed:
+        SQLite itself would leave the log behind. The file is opened again if it is moved back.
         """
         try:
             if self._identity is not None:

@@ -82,8 +82,7 @@ FORMAT = 1
 
 State: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 """MCP's names. A call whose reply is an error is "completed"; "failed" is for tasks that could not
-be carried out, and for errors that MCP sends as JSON-RPC errors.
-"""
+be carried out, and for errors that MCP sends as JSON-RPC errors."""
 
 KEYS = "keys:"
 """The owner prefix for plain calls with an idempotency key; no user's tasks have it."""

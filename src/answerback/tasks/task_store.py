@@ -63,8 +63,7 @@ class TaskStore(Protocol):
         """Store a new task; its times are counted from the store's time.
 
         If its idempotency key is known, return the task with that key.
-        Raises KeyReused if that task is a different call, and Unavailable or RateLimited above a
-        limit.
+        Raises KeyReused if that task's call differs, and Unavailable or RateLimited above a limit.
         """
 
     def get(self, id: str) -> TaskRecord | None: ...

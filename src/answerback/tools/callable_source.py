@@ -46,8 +46,7 @@ class Source(msgspec.Struct, frozen=True):
 def source_of(fn: Callable[..., Any]) -> Source:
     """Find the function behind methods, partials, callable objects and `__wrapped__`.
 
-    As in `inspect`, a `__signature__` along the way replaces the parameters of the wrapped
-    function.
+    As in `inspect`, a `__signature__` along the way replaces the wrapped function's parameters.
     """
     seen: object = fn
     bound, filled = 0, set[str]()

@@ -60,7 +60,7 @@ class _Variable(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """What one group in the pattern matches: one variable's value, or several variables' pairs."""
+    """The match of one group in the pattern: a variable's value, or several variables' pairs."""
 
     variables: tuple[_Variable, ...]
     separator: str

@@ -76,8 +76,7 @@ class Tool:
 
     def __init__(self, fn: Callable[..., Any], settings: ToolSettings, contract: Contract) -> None:
         self.contract = contract
-        # A function that `wrap` made is served without it: a tool treats the return value the same
-        # way.
+        # A function made by `wrap` is served without it: a tool treats its result the same way.
         wrapped = getattr(fn, "made_by_wrap", None)
         if wrapped is not None and wrapped.made is not fn:
             wrapped = None
