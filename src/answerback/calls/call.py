@@ -46,7 +46,7 @@ class Call(msgspec.Struct, eq=False):
     cancelled: bool = False
     """Set by the wire when the client is no longer waiting for the outcome."""
     caller: str = ""
-    """The client's address, as far as the wire knows it."""
+    """The client's address, if the wire knows it."""
     is_disconnected: Callable[[], bool] | None = None
     """Asks the connection whether the client has disconnected; None if it cannot tell."""
     tool: Tool | None = None

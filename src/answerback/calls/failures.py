@@ -35,7 +35,7 @@ from .context import Context
 from .reply_check import checked_error, reply_to
 
 ErrorFunction: TypeAlias = Callable[[Any], ToolError | Reply[Any] | str | None]
-"""Makes the error for an exception, as a subclass of ToolError does; None leaves it masked."""
+"""Makes the error for an exception, like a subclass of ToolError; None leaves it masked."""
 
 # They already have a message for callers, or are a mistake that only the author can fix.
 _OURS = (AnswerbackError, InvalidArguments, InvalidJson, InvalidOutput, UnservableType)

@@ -43,7 +43,7 @@ class LoopThread:
     def post(self, callback: Callable[[asyncio.AbstractEventLoop], object]) -> None:
         """Call *callback* with the loop, on the loop; any thread may call this.
 
-        Many callbacks need one wake-up. `call_soon_threadsafe` takes more CPU time, because it
+        Many callbacks share one wake-up. `call_soon_threadsafe` takes more CPU time, because it
         wakes the loop for each of them, through a socket.
         """
         if os.name == "nt":  # The event loop on Windows cannot read from a pipe.

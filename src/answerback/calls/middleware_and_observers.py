@@ -33,7 +33,7 @@ class Invocation:
 
     def __init__(self, kind: Kind, tool: Tool, arguments: dict[str, Any], call: Call) -> None:
         self.kind: Kind = kind
-        """What is called."""
+        """The kind of entry being called."""
         self._has_result = False
         """Whether the function has returned anything but None."""
         self._including: Registry | None = None
@@ -71,7 +71,7 @@ class Invocation:
         return self._context
 
     def _run_by(self, run: Runner) -> object:
-        """Run the function, again if middleware retries it."""
+        """Run the function; middleware may call this again to retry."""
         kwargs = dict(self.arguments)
         if (parameter := self._tool.signature.context) is not None:
             kwargs[parameter] = self._own_context()
@@ -95,13 +95,13 @@ class Observation(msgspec.Struct, frozen=True):
     """One call's outcome."""
 
     kind: Kind
-    """What was called."""
+    """The kind of entry that was called."""
     name: str
     """The name of the tool or prompt, or the resource's URI."""
     wire: str
     """The wire, such as "rest" or "mcp"."""
     caller: str
-    """The client's address, as far as the wire knows it."""
+    """The client's address, if the wire knows it."""
     seconds: float
     """How long the call took."""
     reply: Reply[Any] | None

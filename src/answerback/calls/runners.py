@@ -210,7 +210,7 @@ async def _run_in_thread(pool: ThreadPool, tool: Runnable, kwargs: dict[str, Any
 
 
 def _waiting(pool: Callable[[], ThreadPool], own: LoopThread | None = None) -> WaitFor:
-    """Let a function in a thread wait for a coroutine on the loop of its call, or on *own*."""
+    """Let a function in a thread wait for a coroutine on its call's loop, or on *own*."""
 
     @cache
     def own_loop() -> LoopThread:

@@ -81,7 +81,7 @@ _TASKS = {
 
 
 class Engine:
-    """The methods of MCP. Each wire has one; it keeps no client state."""
+    """Answers the MCP methods. Each wire has its own engine, which keeps no client state."""
 
     def __init__(self, runtime: Runtime, signer: Callable[[], Signer]) -> None:
         self.runtime = runtime

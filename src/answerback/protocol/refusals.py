@@ -196,7 +196,7 @@ def challenge_form(registry: Registry, peer: McpPeer) -> Literal["http", "result
 def _ask_to_open(reason: JsonObject, peer: McpPeer) -> NeedsInput | None:
     """Return the question that opens a page; None if it is already answered or cannot be asked.
 
-    Raises RpcError in the version that asks with an error.
+    Raises RpcError in the version that uses an error to ask.
     """
     url, message = reason["url"], reason["message"]
     # The client shows the link itself.

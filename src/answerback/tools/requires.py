@@ -148,7 +148,7 @@ class Gate:
                 )
 
     def arguments(self, tool: Tool, decoded: dict[str, Any]) -> dict[str, Any]:
-        """Return the gate's parameter values; one from a default factory is kept for the tool."""
+        """Return the gate's parameter values; one from a default factory is reused for the tool."""
         found: dict[str, Any] = {}
         if (received := tool.signature.argument_object) is not None:
             return {name: decoded[name] for name in self.parameters if name == received.parameter}

@@ -36,7 +36,7 @@ _MAX_SPLITS = 5_000_000
 
 class _Operator(msgspec.Struct, frozen=True):
     prefix: str
-    """Stands before the first value."""
+    """Precedes the first value."""
     separator: str
     excluded: str
     """The characters that a value cannot contain."""

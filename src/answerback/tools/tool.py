@@ -314,7 +314,7 @@ class Tool:
         return output_schema(self.returns.data_type)
 
 
-# The names of `Page` and of the classes of iterators; `paging` has the classes themselves.
+# The names of `Page` and of the iterator classes; `paging` has the classes themselves.
 _PAGED = frozenset({"Page", "Iterator", "Generator", "AsyncIterator", "AsyncGenerator"})
 
 

@@ -293,7 +293,7 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "requires": ("a list of gates, such as [login()]", _are_gates),
     "access": (
-        "an Access of answerback.options, such as Access(url='https://example.com/mcp')",
+        "an Access from answerback.options, such as Access(url='https://example.com/mcp')",
         lambda value: _is_grouped(value, "Access"),
     ),
     "examples": (
@@ -306,31 +306,31 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "timeout": ("a number of seconds greater than 0", _is_duration),
     "retry": (
-        "a Retry of answerback.resilience, such as Retry(3)",
+        "a Retry from answerback.resilience, such as Retry(3)",
         lambda value: _is_part(value, "retry"),
     ),
     "breaker": (
-        "a Breaker of answerback.resilience, such as Breaker('billing')",
+        "a Breaker from answerback.resilience, such as Breaker('billing')",
         lambda value: _is_part(value, "breaker"),
     ),
     "limit": (
-        "a Limit of answerback.resilience, such as Limit('10/s'), or a list of them",
+        "a Limit from answerback.resilience, such as Limit('10/s'), or a list of them",
         _are_limits,
     ),
     "values": (
-        "a Values of answerback.options, such as Values(lenient=False)",
+        "a Values from answerback.options, such as Values(lenient=False)",
         lambda value: _is_grouped(value, "Values"),
     ),
     "task": (
-        "'forbidden', 'optional', 'required', or a Task of answerback.options",
+        "'forbidden', 'optional', 'required', or a Task from answerback.options",
         lambda value: value in ("forbidden", "optional", "required") or _is_grouped(value, "Task"),
     ),
     "widget": (
-        "the name of a widget, such as 'accounts', or a Shown of answerback.options",
+        "the name of a widget, such as 'accounts', or a Shown from answerback.options",
         lambda value: _is_text(value) or _is_grouped(value, "Shown"),
     ),
     "limits": (
-        "a Limits of answerback, such as Limits(seconds=30)",
+        "a Limits from answerback, such as Limits(seconds=30)",
         lambda value: isinstance(value, Limits),
     ),
     "input_schema": (
