@@ -107,7 +107,7 @@ class AsgiOptions(TypedDict, total=False):
     rest: bool
     """False disables REST: only MCP, the health pages and your own pages are served."""
     auth: bool
-    """False if anyone may call an app without `auth=`; there is then no warning in the log."""
+    """False if anyone may call an app without `auth=`; the log then does not mention it."""
 
 
 def declared(name: str, options: AppOptions) -> Registry:
@@ -385,7 +385,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         self._included.append(other)
 
     def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
-        """Serve what `disable` removed again: one entry by name or URI, or all with *tag*."""
+        """Undo `disable`: serve one entry again, by name or URI, or all entries with *tag*."""
         self._switch(name, tag, on=True)
 
     def disable(self, name: str | None = None, *, tag: str | None = None) -> None:

@@ -41,8 +41,8 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     message: bool = False
     """MCP's data may have a `message` that repeats the texts, for hosts that show only the data.
 
-    Only tools that return a `Reply[T]` or have a budget have it. For every tool, a text names the
-    links, sounds and binary files, which other hosts do not show.
+    Only tools that return a `Reply[T]`, or that have a budget, add it. For every tool, a text names
+    the links, sounds and binary files, which other hosts do not show.
     """
     wrap_objects: bool = False
     """Objects are wrapped as `{"result": …}` too."""

@@ -52,8 +52,8 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         return {name: value for name, value in given.items() if value is not None}
 
 
-# The first field of a value is positional and the others are keyword-only, but in msgspec this
-# applies to all fields of a class.
+# The first field of a value is positional, and the others are keyword-only. In msgspec this is set
+# for a class, not for a field.
 class _TaskMode(msgspec.Struct, frozen=True):
     mode: TaskMode = "forbidden"
     """Whether a call may outlive its request, as a task."""
@@ -97,7 +97,7 @@ class Shown(_WidgetName, frozen=True, kw_only=True):
         _check(self, "visible_to", "a set of 'model' and 'app', such as {'app'}", _are_callers)
 
     def settings(self) -> dict[str, Any]:
-        """Return the tool settings, by name; the other members become keys of its `_meta`."""
+        """Return the tool settings, by name; other members become keys of the tool's `_meta`."""
         return {"widget": self.name}
 
 

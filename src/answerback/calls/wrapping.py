@@ -209,7 +209,7 @@ def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
     details = members.pop("details", None)
     if not isinstance(code := members.get("code"), str):
         members["code"] = UNKNOWN_ERROR
-        # Such as an HTTP status, which goes into the details if there are none.
+        # Such as an HTTP status, which becomes the details if there are none.
         details = {"code": code} if details is None and code is not None else details
     if details is not None:
         members["details"] = details if isinstance(details, dict) else {"details": details}

@@ -28,7 +28,7 @@ _STARTS = {ITEMS: b'{"items":[', DATA: b'{"data":[', f"{DATA}.{ITEMS}": b'{"data
 _MORE = 4096
 """How many bytes are read beyond a full page, so that its last item is complete."""
 _items = msgspec.json.Decoder(list[msgspec.Raw])
-# The values do not matter, only where they end does.
+# Only the ends of the values matter, not the values.
 _scan = json.JSONDecoder(parse_int=len, parse_float=len).raw_decode
 
 

@@ -112,7 +112,7 @@ def _may_be(schema: Schema, encoded: bytes, members: dict[str, msgspec.Raw]) -> 
 
 
 def _is_allowed(schema: object, value: msgspec.Raw) -> bool:
-    """Return False if a schema lists its values, like a class's tag, without this one."""
+    """Return False if a schema lists its values, as for a class's tag, but not this one."""
     if not isinstance(schema, dict) or not _FIXED_VALUE & schema.keys():
         return True
     values = [schema["const"]] if "const" in schema else schema["enum"]
@@ -225,7 +225,7 @@ class TextPiece(ValuePiece):
         return self._size(self._least)
 
     def cut(self, room: int, cuts: list[Cut]) -> bytes:
-        # Each character takes up at least one in JSON, so a longer text cannot fit.
+        # Each character takes at least one character of JSON, so a longer text cannot fit.
         lengths = range(min(len(self.text), max(room, 0)) + 1)
         kept = max(bisect_right(lengths, room, key=self._size) - 1, self._least)
         border = self.text.rfind("\n", 0, kept) + 1

@@ -425,7 +425,7 @@ class _Answering:
 
 
 class _ThreadJob:
-    """A function that a coroutine is waiting for. Its thread then continues the coroutine."""
+    """A function that a coroutine awaits. The thread that takes the job continues the coroutine."""
 
     loop: asyncio.AbstractEventLoop | None = None
 

@@ -83,7 +83,7 @@ def is_gated(registry: Registry, request: Request, tool_name: str) -> bool:
 
 
 def entry_of(registry: Registry, request: Request, tool_name: str) -> Tool | None:
-    """Return the entry that a request is about; None if there is none, or if it is malformed."""
+    """Return the entry that a request is about; None if there is none, or for a bad request."""
     try:
         match request.method:
             case "tools/call":

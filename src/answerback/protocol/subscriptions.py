@@ -83,7 +83,7 @@ class Subscription:
             for uri in self._filter.uris
             if request is not None and is_hidden_resource(registry, uri, request)
         )
-        """The resources that are hidden from the client, unless a template serves them."""
+        """The hidden resources whose URIs, for this client, only a template serves."""
         # Subscribe before the acknowledgement, so that no change is lost between the two.
         # Changes before the acknowledgement wait, because it must be sent first.
         self._early: list[bytes] | None = []

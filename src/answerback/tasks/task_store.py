@@ -34,7 +34,7 @@ class TaskChanges(Protocol):
     """Waits for changes by other processes, in one thread."""
 
     def wait(self, seconds: float, *, is_urgent: bool) -> Collection[str] | None:
-        """Wait at most *seconds* until another process changes a record; return the changed ids.
+        """Wait up to *seconds* for another process to change a record; return the changed ids.
 
         None means that any record may have changed. It may return early without a change. A store
         that must poll for changes polls more often if *is_urgent*. Raises Unavailable.

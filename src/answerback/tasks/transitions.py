@@ -63,7 +63,7 @@ def finished(
     reply: Reply[Any],
     shape: Shape | None = None,
 ) -> TaskRecord | None:
-    """Finish a task whose function has returned; *shape* says how the reply's data is wrapped."""
+    """Finish a task whose function has ended; *shape* says how the reply's data is wrapped."""
     if not _holds(task, worker, fence):
         return None
     error = reply.error
