@@ -120,7 +120,9 @@ def test_a_second_tool_with_the_same_name_is_refused() -> None:
     app = App("test")
     app.add_tool(add)
 
-    with pytest.raises(ValueError, match="there is a tool 'add' already; give one another name"):
+    with pytest.raises(
+        ValueError, match="there is already a tool 'add'; give one a different name"
+    ):
         app.tool(add)
 
 
@@ -186,7 +188,7 @@ def test_an_unknown_option_is_refused_with_a_list_of_options() -> None:
 
 @pytest.mark.parametrize("name", ["mcp", "functions", "openapi.json", "healthz", "readyz"])
 def test_a_tool_named_like_a_route_is_refused_under_the_direct_contract(name: str) -> None:
-    with pytest.raises(ValueError, match=f"/{name} is a route of the server's"):
+    with pytest.raises(ValueError, match=f"/{name} is one of the server's own routes"):
         App("test", contract="direct").add_tool(add, name=name)
 
     assert App("test").add_tool(add, name=name).name == name

@@ -90,11 +90,15 @@ def test_an_option_that_prompts_never_had_is_refused_as_unknown() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("values", {"lenient": False}, "should be a Values of answerback.options, such as Values("),
-        ("values", "lenient", "values='lenient' should be a Values of answerback.options"),
-        ("task", True, "task=True should be 'forbidden', 'optional', 'required', or a Task of"),
+        (
+            "values",
+            {"lenient": False},
+            "should be a Values from answerback.options, such as Values(",
+        ),
+        ("values", "lenient", "values='lenient' should be a Values from answerback.options"),
+        ("task", True, "task=True should be 'forbidden', 'optional', 'required', or a Task from"),
         ("task", "later", "task='later' should be 'forbidden', 'optional', 'required', or a Task"),
-        ("widget", Task(), "should be the name of a widget, such as 'accounts', or a Shown of"),
+        ("widget", Task(), "should be the name of a widget, such as 'accounts', or a Shown from"),
     ],
 )
 def test_another_value_of_an_option_of_a_tool_is_refused(
@@ -111,9 +115,13 @@ def test_another_value_of_an_option_of_a_tool_is_refused(
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("access", "https://example.com/mcp", "should be an Access of answerback.options, such as"),
-        ("limits", TaskLimits(), "should be a Limits of answerback, such as Limits(seconds=30)"),
-        ("values", Shown("orders"), "should be a Values of answerback.options"),
+        (
+            "access",
+            "https://example.com/mcp",
+            "should be an Access from answerback.options, such as",
+        ),
+        ("limits", TaskLimits(), "should be a Limits from answerback, such as Limits(seconds=30)"),
+        ("values", Shown("orders"), "should be a Values from answerback.options"),
     ],
 )
 def test_another_value_of_an_option_of_an_app_is_refused(

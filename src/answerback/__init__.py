@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# The public names of each module, which is imported when one of them is first used, so that
+# The public names of each module. A module is imported when one of its names is first used, so that
 # `import answerback` costs next to nothing.
 _NAMES = {
     "app": "App",
@@ -119,7 +119,7 @@ def __getattr__(name: str) -> Any:
     import gc
     from importlib import import_module
 
-    # Modules are no garbage, and looking for some takes a tenth of the import.
+    # Modules are not garbage, and collecting would take a tenth of the import time.
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -143,11 +143,11 @@ def _missing(name: str) -> Exception:
     from .tools.other_frameworks import package_hint
 
     hint = package_hint(name, __all__)
-    # An import statement asks in this function of importlib's. It would turn an AttributeError
-    # into an ImportError without the hint.
+    # For an import statement, the caller is this importlib function. It would turn an
+    # AttributeError into an ImportError without the hint.
     if hint and sys._getframe(2).f_code.co_name == "_handle_fromlist":
         return ImportError(f"cannot import name {name!r} from {__name__!r}; {hint}", name=__name__)
-    # With an `obj` of None, Python does not add a suggestion of its own.
+    # With `obj` set to None, Python does not add its own suggestion.
     return AttributeError(f"{text}; {hint}" if hint else text, name=name, obj=None)
 
 

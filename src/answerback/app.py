@@ -50,9 +50,9 @@ class AppOptions(TypedDict, total=False):
     """The options of an App."""
 
     version: str
-    """The version of the author's program, which clients see; "0.0.0" by default."""
+    """The version of your program, which clients see; "0.0.0" by default."""
     title: str
-    """The server's name for people, which MCP hosts show."""
+    """The server's display name, which MCP hosts show."""
     description: str
     """The server's instructions, which language models see."""
     contract: str | Contract
@@ -66,23 +66,23 @@ class AppOptions(TypedDict, total=False):
     limits: Limits
     """Limits on the number and duration of calls, threads and tasks."""
     lifespan: LifespanFunction
-    """A context manager function, async or plain; a tool gets what it yields as `ctx.state`."""
+    """A context manager function, async or plain; tools get what it yields as `ctx.state`."""
     records: Sink | Records | None
-    """Where a record of each reply is kept, such as `SQLite("audit.db")`."""
+    """Where to record each reply, such as `SQLite("audit.db")`."""
     icons: Sequence[Icon]
-    """The icons that MCP hosts show beside the server's name."""
+    """The icons that MCP hosts show next to the server's name."""
     website_url: str
     """The URL of the server's web page, which MCP hosts show."""
     access: Access
-    """How clients reach the app over HTTP: its URL, sessions, and how they are told to log in."""
+    """How clients reach the app over HTTP: its URL, its sessions, and how clients log in."""
     requires: Sequence[Callable[..., Any]]
-    """The gates of all tools, resources, prompts and completions; they run before their own."""
+    """Gates for all tools, resources, prompts and completions; they run before an entry's own."""
     middleware: Sequence[Middleware]
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
     """Functions that see every outcome, including refusals: `def count(seen)`."""
     errors: Mapping[type[BaseException], ErrorFunction]
-    """What callers see of your own exceptions, such as {ProjectError: NotFound}."""
+    """The errors that callers see for your own exceptions, such as {ProjectError: NotFound}."""
     auth: Authenticator | None
     """Authentication of HTTP requests, such as `OAuth(...)` from `answerback.auth`."""
 
@@ -91,21 +91,21 @@ class AsgiOptions(TypedDict, total=False):
     """The options of `app.asgi`."""
 
     hosts: Sequence[str]
-    """The host names that it answers to, besides this machine's."""
+    """The host names that it answers to, in addition to this machine's."""
     origins: Sequence[str]
     """The sites whose pages may call it, such as `https://app.example.com`."""
     max_body: int
     """The largest request body in bytes."""
     trusted_proxies: Sequence[str]
-    """The addresses or networks whose forwarded headers are believed."""
+    """The addresses or networks whose forwarded headers are trusted."""
     signals: bool
-    """False leaves SIGTERM and SIGINT to the server; streams then keep it from ending."""
+    """False leaves SIGTERM and SIGINT to the server; open streams then keep it from ending."""
     console: bool
-    """Show browsers a page to call the tools."""
+    """Show browsers a page for calling the tools."""
     mcp: str
-    """The path of MCP; with "/", an app that is mounted at /mcp serves it there."""
+    """The path of MCP; with "/", an app mounted at /mcp serves it there."""
     rest: bool
-    """False serves no REST: only MCP, the health pages and your own pages."""
+    """False disables REST: only MCP, the health pages and your own pages are served."""
     auth: bool
     """False if anyone may call an app without `auth=`; the log then does not mention it."""
 
@@ -141,7 +141,7 @@ def declared(name: str, options: AppOptions) -> Registry:
         url, known = access.url or "", "" if registry.auth is None else registry.auth.url
         if url and known not in ("", url):
             raise ValueError(
-                f"url={url!r} of access= is not the url of auth=; leave one of them out"
+                f"the url of access=, {url!r}, is not the url of auth=; leave one of them out"
             )
         registry.url = url
         registry.sessions = access.sessions
@@ -160,7 +160,7 @@ VF = TypeVar("VF", bound="VisibleFunction")
 
 
 class _HintsOfClass(ABCMeta):
-    """Names the new way for `FastMCP.from_openapi` and the like, which are used on the class.
+    """Names the replacement for `FastMCP.from_openapi` and similar methods, called on the class.
 
     It extends ABCMeta, so that an author's class may be both an App and an abstract class.
     """
@@ -198,7 +198,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         self._included: list[App] = []
         self._own_runtime: Runtime | None = None
         self._served: AsgiApp | None = None
-        # Once, however many apps a program has.
+        # Registered once, however many apps a program has.
         atexit.unregister(_remind_to_run)
         atexit.register(_remind_to_run)
 
@@ -224,7 +224,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     @property
     def auth(self) -> AppAuth | None:
-        """The authentication of requests; while test tokens are served, it accepts these."""
+        """The authentication of requests; while test tokens are served, it accepts those."""
         from .calls.runtime import serving
 
         runtime = serving(self._registry)
@@ -256,7 +256,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def tool(self: object = None, fn: Any = None, /, **options: Any) -> Any:
         """Register a function and return it unchanged. Works with or without options."""
         if not isinstance(self, App):
-            raise TypeError("App.tool is the class's; write app = App('NAME'), and then @app.tool")
+            raise TypeError("App.tool needs an instance; write app = App('NAME'), then @app.tool")
         if fn is None:
             return partial(self.tool, **options)
         if not callable(fn):
@@ -322,8 +322,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     ) -> Callable[[F], F]:
         """Register a function that completes an argument of a prompt or a resource URI.
 
-        It takes `value: str`, the text typed so far, and returns a list of strings. With a
-        parameter `arguments: dict[str, str]` it also receives the arguments already filled in. The
+        It takes `value: str`, the text typed so far, and returns a list of strings. With an
+        `arguments: dict[str, str]` parameter, it also receives the arguments already filled in. The
         gates of the prompt or resource apply here too; *requires* adds more.
         """
         check_options({"requires": requires}, CommonOptions)
@@ -347,7 +347,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         """Register a function that makes the error callers see: `@app.error(ProjectError)`.
 
         It takes the exception and returns a ToolError, `failure(…)` or the message; None leaves the
-        exception masked. The function of an exception's nearest class is used.
+        exception masked. The function registered for the exception's nearest class is used.
         """
         if not kinds or not all(isinstance(kind, type) for kind in kinds):
             raise TypeError("@app.error takes exception classes: @app.error(ProjectError)")
@@ -385,11 +385,11 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         self._included.append(other)
 
     def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
-        """Serve again what `disable` removed: one entry by name or URI, or all with *tag*."""
+        """Undo `disable`: serve one entry again, by name or URI, or all entries with *tag*."""
         self._switch(name, tag, on=True)
 
     def disable(self, name: str | None = None, *, tag: str | None = None) -> None:
-        """Stop serving a tool, prompt or resource, or all with *tag*, until enabled again.
+        """Stop serving a tool, prompt or resource, or all entries with *tag*, until enabled again.
 
         For callers it does not exist. Running calls finish normally.
         """
@@ -408,10 +408,10 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return iter(found.values())
 
     def widget(self, name: str, /, **options: Unpack[WidgetOptions]) -> None:
-        """Register a page that hosts show beside a reply; `@app.tool(widget=name)` refers to it."""
+        """Register a page that hosts show with a reply; `@app.tool(widget=name)` refers to it."""
         from .protocol.widget import add_widget
 
-        # Relative to the author's file, because a host starts the server in any folder.
+        # Relative to the author's file, because a host may start the server in any folder.
         add_widget(self._registry, name, options, sys._getframe(1).f_globals.get("__file__"))
 
     def route(
@@ -470,7 +470,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def redeem(self, token: str, user: object) -> Redeemed:
         """Accept the token in a gate's link, for the page the link leads to.
 
-        *user* is the one who is logged in at the page; the link must have been made for this user.
+        *user* is the user logged in on that page; the link must have been made for this user.
         A token can be redeemed only once. Raises LinkRefused.
         """
         from .calls.runtime import serving
@@ -481,7 +481,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return redeem(token, user, self._used_tokens or used_tokens_in(state))
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Start the lifespan and stop it at the end: `async with app.running():`, for tests."""
+        """Start the lifespan, and stop it at the end: `async with app.running():`, for tests."""
         if self.lifespan is not None:
             return self.lifespan()
         return nullcontext()
@@ -496,7 +496,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     @property
     def _runtime(self) -> Runtime:
-        """The running call's runtime, else the newest one that serves the app, else a new one."""
+        """The running call's runtime, else the newest one serving the app, else a new one."""
         from .calls.runtime import runtime_on_loop, serving
 
         found = serving(self._registry)
@@ -531,19 +531,19 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return asgi_app(self._registry, WebOptions(**options))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve as an ASGI application, as `asgi()` without options does: `uvicorn server:app`."""
+        """Serve as an ASGI application, like `asgi()` without options: `uvicorn server:app`."""
         if self._served is None:
             try:
                 self._served = self.asgi()
             except Exception as exc:
-                # A server takes an exception for an app without a lifespan, and would start.
+                # A server takes an exception to mean "no lifespan", and would start anyway.
                 if scope["type"] == "lifespan":
                     await receive()
                     await send({"type": "lifespan.startup.failed", "message": str(exc)})
                 raise
         await self._served(scope, receive, send)
 
-    # ASGI servers look for a coroutine function, which cannot refuse `@app` by itself. Python's
+    # ASGI servers expect a coroutine function, which cannot reject `@app` by itself. Python's
     # error about the missing arguments begins with this name.
     __call__.__qualname__ = "to register a function, write @app.tool; App.__call__"
 
@@ -557,9 +557,9 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         run_app(self, arguments)
 
     async def run_async(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
-        """Run as a command-line program where an event loop runs: `await app.run_async(["serve"])`.
+        """Run as a command-line program on a running event loop: `await app.run_async(["serve"])`.
 
-        Coroutines of the tools run on this loop. A cancelled task ends the server.
+        The tools' coroutines run on this loop. Cancelling the task ends the server.
         """
         if unknown or isinstance(arguments, str):
             _refuse_run(arguments, unknown)
@@ -576,7 +576,7 @@ def _missing_member(name: str) -> AttributeError:
 
 
 def _remind_to_run() -> None:
-    """Print a reminder when a program neither runs its App nor uses it in another way."""
+    """Print a reminder when a program neither runs its App nor uses it in any other way."""
     # `last_value` is the exception that ended the program.
     if "argparse" in sys.modules or hasattr(sys, "last_value"):
         return

@@ -12,7 +12,7 @@ Dialect = Literal["mcp", "rest", "envelope", "problem"]
 
 MASKED = "The tool failed unexpectedly"
 NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
-"""The characters of a tool's name. Not a regular expression, which is slow to compile."""
+"""The characters allowed in a tool's name. Not a regular expression, which is slow to compile."""
 RESERVED_ROUTES = frozenset({"functions", "openapi.json", "healthz", "readyz", "mcp", "message"})
 """The first parts of the server's own paths. With the route "/", no tool may have these names."""
 
@@ -32,30 +32,30 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """The text of an error.
 
     message: the message; prefixed: `Error: message`; json: `{"error": "message"}`; coded:
-    `CODE: message (details)` for the errors of your functions, and only the message for others.
+    `CODE: message (details)` for errors from your functions, and only the message for others.
     """
     tool_failure: bool = False
     """A failed MCP result also has the proposed `_meta["io.modelcontextprotocol/toolFailure"]`."""
     hint_in_text: bool = False
-    """An error's hint follows a message or prefixed text, in a line `Hint: …`."""
+    """An error's hint follows a message or prefixed text, on a line `Hint: …`."""
     message: bool = False
-    """MCP's data may have a `message` with the texts beside it, for hosts that show only the data.
+    """MCP's data may have a `message` that repeats the texts, for hosts that show only the data.
 
-    Only the data of a tool that returns a `Reply[T]` or has a budget has it. A text of every tool
-    names the links, sounds and binary files, which other hosts do not show.
+    Only tools that return a `Reply[T]`, or that have a budget, add it. For every tool, a text names
+    the links, sounds and binary files, which other hosts do not show.
     """
     wrap_objects: bool = False
-    """Objects too are wrapped as `{"result": …}`."""
+    """Objects are wrapped as `{"result": …}` too."""
     spread_tuples: bool = False
-    """A fixed tuple is sent as `{"result0": …, "result1": …}`, a NamedTuple by its names."""
+    """A fixed tuple is sent as `{"result0": …, "result1": …}`, a NamedTuple by its field names."""
     tool_prefix: str = ""
-    """The prefix of tool names in MCP."""
+    """The prefix for tool names in MCP."""
     envelope_in_mcp: bool = False
     """MCP results also have the envelope's members."""
     http: Dialect = "rest"
     """The dialect of HTTP replies, unless the client asks for another."""
     route: str = "/functions/"
-    """The start of each tool's path in HTTP, such as "/functions/" or "/"."""
+    """The start of each tool's HTTP path, such as "/functions/" or "/"."""
     always_200: bool = False
     """HTTP answers every tool call with status 200, for clients that read only the body.
 
@@ -113,7 +113,7 @@ def _message(contract: Contract, name: str, expected: str) -> str:
 
 
 STANDARD = Contract(name="standard", hint_in_text=True, message=True)
-"""What MCP hosts and REST clients expect; the default."""
+"""The replies that MCP hosts and REST clients expect; the default."""
 ALIGNED = Contract(
     name="aligned",
     text="json_first",
@@ -132,9 +132,9 @@ ENVELOPE = Contract(
 )
 """Every reply is an object with `success`, `timestamp` and `content`."""
 APPS = Contract(name="apps", text="own", http="mcp")
-"""For hosts of the OpenAI Apps SDK: the model reads your text, a widget the data."""
+"""For hosts of the OpenAI Apps SDK: the model reads your text, and a widget reads the data."""
 DIRECT = Contract(name="direct", text="indented", error_text="prefixed", http="mcp", route="/")
-"""Tools directly below the root, and MCP results in the bodies of plain HTTP."""
+"""Tools directly under the root path, and MCP results in plain HTTP bodies."""
 
 PRESETS = {preset.name: preset for preset in (STANDARD, ALIGNED, ENVELOPE, APPS, DIRECT)}
 """The presets by name."""

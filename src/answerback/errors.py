@@ -36,7 +36,7 @@ class Code(msgspec.Struct, frozen=True):
     status: int
     """The HTTP and CGI status."""
     exit: int = 1
-    """The command line's exit status; from 64 on as in sysexits.h."""
+    """The command line's exit status; values of 64 and above are as in sysexits.h."""
     rpc: int | None = None
     """The JSON-RPC error code; without one, MCP sends an `isError` result."""
     retryable: bool = False
@@ -52,7 +52,7 @@ INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
 INVALID_JSON = "INVALID_JSON"
 TOOL_NOT_FOUND = "TOOL_NOT_FOUND"
 CHECK_FIRST = "it may have taken effect: check that before you call again"
-"""The hint of a failed call that must not run twice."""
+"""The hint for a failed call that must not run twice."""
 INPUT_REQUIRED = "INPUT_REQUIRED"
 
 CODES = {
@@ -74,37 +74,37 @@ CODES = {
     INVALID_ARGUMENTS: Code(400, exit=2),
     # The function cannot use the arguments.
     "INVALID_INPUT": Code(400, exit=65),
-    # The caller is not logged in, as the function sees it.
+    # The function says that the caller is not logged in.
     "UNAUTHENTICATED": Code(401, exit=77),
-    # A gate wants a login.
+    # A gate requires a login.
     "LOGIN_REQUIRED": Code(401, exit=77),
     # The token or the key is missing, wrong or expired.
     "INVALID_TOKEN": Code(401, exit=77),
-    # A gate wants a plan.
+    # A gate requires a plan.
     "SUBSCRIPTION_REQUIRED": Code(402, exit=77),
-    # A gate wants a linked account.
+    # A gate requires a linked account.
     "LINK_REQUIRED": Code(403, exit=77),
-    # A gate wants a scope that the token does not have.
+    # A gate requires a scope that the token does not have.
     "SCOPE_REQUIRED": Code(403, exit=77),
     # The caller may not do this.
     "FORBIDDEN": Code(403, exit=77),
-    # The page that sent the request is of another site.
+    # The page that sent the request is from another site.
     "FOREIGN_ORIGIN": Code(403, exit=77),
-    # There is no tool of that name, or not for this caller.
+    # There is no tool with that name, at least not for this caller.
     TOOL_NOT_FOUND: Code(404, exit=2, rpc=-32602),
     # There is no such path.
     "ROUTE_NOT_FOUND": Code(404, exit=2),
-    # What the function was asked for does not exist.
+    # The thing that the function was asked for does not exist.
     "NOT_FOUND": Code(404, exit=66),
-    # The path has no such method.
+    # The path does not support this method.
     "METHOD_NOT_ALLOWED": Code(405, exit=2),
-    # The present state does not allow the call.
+    # The current state does not allow the call.
     "CONFLICT": Code(409, exit=73),
     # The call asks the user, and the client cannot be asked.
     INPUT_REQUIRED: Code(409, exit=73),
     # The user declined to answer.
     "INPUT_DECLINED": Code(409, exit=73),
-    # The rest of the list is no longer kept.
+    # The rest of the list is no longer stored.
     "CURSOR_EXPIRED": Code(410, exit=66),
     # The body, the result or the reply is too large.
     "TOO_LARGE": Code(413, exit=65),
@@ -114,29 +114,29 @@ CODES = {
     "FOREIGN_HOST": Code(421, exit=77),
     # The idempotency key belongs to another call.
     "KEY_REUSED": Code(422, exit=65),
-    # The caller has called too often.
+    # The caller has made too many calls.
     "RATE_LIMITED": Code(429, exit=75, retryable=True),
-    # A service that the call needs does not answer, or the server is full.
+    # A service that the call needs does not answer, or the server is overloaded.
     "UNAVAILABLE": Code(503, exit=69, retryable=True),
     # The call took too long.
     "TIMED_OUT": Code(504, exit=75, retryable=True),
 }
 BUILT_IN = frozenset(CODES)
-"""Answerback's own codes; `add_codes` adds the authors' codes to the table."""
+"""Answerback's own codes; `add_codes` adds authors' codes to the table."""
 _RAISED = ("INVALID_INPUT", "UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND", "CONFLICT")
 """The codes of error classes that share their status with other codes."""
 _CODE_NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"
 
 
 def code_name(code: str | Enum) -> str:
-    """Return a code as text: of an Enum member the value, or its name if the value is not text."""
+    """Return a code as text; for an Enum member, its value, or its name if that is not text."""
     if not isinstance(code, Enum):
         return code
     return str(code.value if isinstance(code.value, str) else code.name)
 
 
 def add_codes(codes: Mapping[Any, int | Code]) -> None:
-    """Add an author's codes, text or Enum members, by HTTP status or as a whole row.
+    """Add an author's codes (text or Enum members), each with an HTTP status or a full row.
 
     The process has one table: two apps may add the same code only with the same row.
     """
@@ -146,9 +146,9 @@ def add_codes(codes: Mapping[Any, int | Code]) -> None:
         if not re.fullmatch(_CODE_NAME, str(name)):
             raise ValueError(f"{name!r} should be a code in capitals, such as 'CITY_UNKNOWN'")
         if name in BUILT_IN:
-            raise ValueError(f"{name!r} is a code of Answerback's own; choose another name")
+            raise ValueError(f"{name!r} is one of Answerback's own codes; choose another name")
         if CODES.get(name, row) != row:
-            raise ValueError(f"the code {name!r} has the status {CODES[name].status} already")
+            raise ValueError(f"the code {name!r} already has the status {CODES[name].status}")
         CODES[name] = row
 
 
@@ -161,12 +161,12 @@ def _row_for_status(name: str, status: object) -> Code:
 
 
 def words_of(code: str) -> str:
-    """Return the message of an error that has only a code."""
+    """Return the message for an error that has only a code."""
     return code.replace("_", " ").strip().capitalize() or UNKNOWN_TEXT
 
 
 def find_code(code: str | Enum, kind: str | None = None) -> Code:
-    """Return the row of *code*, else the row of *kind*, its error class's code."""
+    """Return the row for *code*, or else the row for *kind*, the code of its error class."""
     code = code_name(code)
     own = CODES.get(code) if code != UNKNOWN_ERROR else None
     return own or CODES.get(kind or UNKNOWN_ERROR) or CODES[UNKNOWN_ERROR]
@@ -175,9 +175,9 @@ def find_code(code: str | Enum, kind: str | None = None) -> Code:
 def code_for_status(status: int) -> str | None:
     """Return the code that an HTTP status is read as; None for 500 and 422, which are ambiguous.
 
-    Other servers send 422 for any invalid argument, we only for a reused key. Several codes
-    share a status: the code of the error class that authors raise takes precedence, else the
-    first in the table.
+    Other servers send 422 for any invalid argument; we send it only for a reused key. Several codes
+    share a status: the code of the error class that authors raise takes precedence, then the first
+    in the table.
     """
     if status in (CODES[UNKNOWN_ERROR].status, CODES["KEY_REUSED"].status):
         return None
@@ -219,7 +219,7 @@ class ToolError(AnswerbackError):
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR
-    """The class's code; an error with a custom code has its statuses."""
+    """The class's code; an error with a custom code gets its statuses from this one."""
     # Defaults for subclasses whose __init__ does not call this one.
     message: str = ""
     details: Any = None
@@ -227,9 +227,9 @@ class ToolError(AnswerbackError):
     hint: str | None = None
     retry_after: float | None = None
     may_have_run: bool | None = None
-    """False if certainly nothing was done; if None, the code decides."""
+    """False if it is certain that nothing was done; if None, the code decides."""
     thread_goes_on: bool = False
-    """True if the call timed out but its function still runs in a thread."""
+    """True if the call timed out but its function is still running in a thread."""
 
     def __init__(
         self,
@@ -292,13 +292,13 @@ class NotFound(ToolError):
 
 
 class Conflict(ToolError):
-    """The present state does not allow the call (409)."""
+    """The current state does not allow the call (409)."""
 
     code = kind = "CONFLICT"
 
 
 class RateLimited(ToolError):
-    """The caller has called too often (429); it may try again later."""
+    """The caller has made too many calls (429); it may try again later."""
 
     code = kind = "RATE_LIMITED"
 
@@ -310,7 +310,7 @@ class Unavailable(ToolError):
 
 
 class Uncertain(Unavailable):
-    """The database did not reply to a commit, which may take effect."""
+    """The database did not reply to a commit, which may have taken effect."""
 
 
 class TimedOut(ToolError):
@@ -330,4 +330,4 @@ def needs_extra(extra: str) -> Iterator[None]:
 
 
 class Interrupted(KeyboardInterrupt):
-    """A real Ctrl-C, on a wire where a tool may raise KeyboardInterrupt itself."""
+    """A real Ctrl-C, on a wire where a tool may also raise KeyboardInterrupt itself."""

@@ -1,8 +1,8 @@
 """Option values with several parts: `values=`, `task=`, `widget=`, `access=`.
 
 `@app.tool(widget="orders")` is enough for most tools, and
-`@app.tool(widget=Shown("orders", invoking="Loading…"))` says more. Each value is checked when it
-is made.
+`@app.tool(widget=Shown("orders", invoking="Loading…"))` gives more detail. Each value is checked
+when it is made.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     lenient: bool | None = None
     """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
     returns: Literal["reply", "value"] | None = None
-    """"reply" (the default) takes a finished reply at its word, "value" sends it as data."""
+    """"reply" (the default) sends a finished reply as that reply, "value" sends it as data."""
     structured: bool | None = None
     """False: MCP sends only the text, without outputSchema and structuredContent."""
     message: bool | None = None
     """False: no `message` in the data, and no text that names links, sounds and binary files."""
     nan: Literal["refuse", "null"] | None = None
-    """"null" sends NaN and infinities as null; "refuse" (the default) is an error."""
+    """"null" sends NaN and infinities as null; "refuse" (the default) makes them an error."""
 
     def __post_init__(self) -> None:
         _check(self, "lenient", "True or False", _is_bool)
@@ -47,13 +47,13 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         _check(self, "nan", "'refuse' or 'null'", lambda value: value in ("refuse", "null"))
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of a tool, by name: only those that were given."""
+        """Return the tool settings, by name: only those that were given."""
         given = msgspec.structs.asdict(self)
         return {name: value for name, value in given.items() if value is not None}
 
 
-# The first part of a value is positional, and the others are keyword-only: msgspec decides that
-# for all fields of a class.
+# The first field of a value is positional, and the others are keyword-only. In msgspec this is set
+# for a class, not for a field.
 class _TaskMode(msgspec.Struct, frozen=True):
     mode: TaskMode = "forbidden"
     """Whether a call may outlive its request, as a task."""
@@ -63,7 +63,7 @@ class Task(_TaskMode, frozen=True, kw_only=True):
     """Whether a tool runs as a task, and whether plain calls take an idempotency key."""
 
     key: bool = False
-    """A plain call with the same key gets the first call's reply, and does not run again."""
+    """A plain call with a known key gets the first call's reply, and does not run again."""
 
     def __post_init__(self) -> None:
         modes = ("forbidden", "optional", "required")
@@ -71,7 +71,7 @@ class Task(_TaskMode, frozen=True, kw_only=True):
         _check(self, "key", "True or False", _is_bool)
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of a tool, by name."""
+        """Return the tool settings, by name."""
         return {"task": self.mode, "idempotency_key": self.key}
 
 
@@ -81,12 +81,12 @@ class _WidgetName(msgspec.Struct, frozen=True):
 
 
 class Shown(_WidgetName, frozen=True, kw_only=True):
-    """How hosts show a tool: its widget, the texts beside it, and who may call the tool."""
+    """How hosts show a tool: its widget, the status texts, and who may call the tool."""
 
     invoking: str | None = None
-    """A text of at most 64 characters that ChatGPT shows while the tool runs."""
+    """Text of at most 64 characters that ChatGPT shows while the tool runs."""
     invoked: str | None = None
-    """A text of at most 64 characters that ChatGPT shows afterwards."""
+    """Text of at most 64 characters that ChatGPT shows afterwards."""
     visible_to: Collection[Literal["model", "app"]] | None = None
     """Who may call the tool: the model, the widgets ("app"), or both, which is the default."""
 
@@ -97,7 +97,7 @@ class Shown(_WidgetName, frozen=True, kw_only=True):
         _check(self, "visible_to", "a set of 'model' and 'app', such as {'app'}", _are_callers)
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of a tool, by name; the other members become keys of its `_meta`."""
+        """Return the tool settings, by name; other members become keys of the tool's `_meta`."""
         return {"widget": self.name}
 
 
@@ -111,10 +111,10 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     challenge: Literal["auto", "http", "result"] = "auto"
     """How an MCP client is told to log in: by an HTTP status or in the result."""
     used_tokens: UsedTokens | None = None
-    """Remembers which gate links were used; by default `UsedFiles()`, for one machine."""
+    """Remembers which gate links have been used; by default `UsedFiles()`, for one machine."""
 
     def __post_init__(self) -> None:
-        example = "the whole URL of the MCP endpoint, such as 'https://example.com/mcp'"
+        example = "the full URL of the MCP endpoint, such as 'https://example.com/mcp'"
         forms = ("auto", "http", "result")
         _check(self, "url", example, _is_endpoint)
         _check(self, "sessions", "True or False", _is_bool)

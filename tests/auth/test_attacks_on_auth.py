@@ -91,7 +91,7 @@ def test_an_app_that_authenticates_cannot_be_included_in_an_open_one_that_is_ser
     outer.include(middle)
     served = outer.asgi()
 
-    with pytest.raises(ValueError, match="'strict' has auth=, and 'outer', which includes it"):
+    with pytest.raises(ValueError, match="'strict' has auth=, but 'outer', which includes it"):
         (middle if is_nested else outer).include(strict_app())
     assert outer.tools.get("secret") is None
     # An application that nothing refers to is not served.
@@ -102,7 +102,7 @@ def test_an_app_that_requires_a_token_cannot_be_included_in_one_for_everyone() -
     outer = App("outer", auth=ApiKeys({ApiKeys.new().digest: "ci"}, anonymous=True))
     outer.include(strict_app())
 
-    with pytest.raises(ValueError, match="'strict' requires a token, and 'outer'"):
+    with pytest.raises(ValueError, match="'strict' requires a token, but 'outer'"):
         outer.asgi()
 
 

@@ -175,7 +175,8 @@ def test_a_question_without_a_peer_is_an_error_with_the_question() -> None:
 
     assert reply.error is not None
     expected = (
-        "This call needs what the client does not offer: elicitation. It asks: How old are you?"
+        "This call needs something the client does not offer: elicitation. "
+        "It asks: How old are you?"
     )
     assert (reply.error.code, reply.error.message) == ("INPUT_REQUIRED", expected)
 
@@ -204,6 +205,6 @@ def test_a_client_that_cannot_be_asked_reads_why_the_call_failed(
     error = asyncio.run(app.call("tool")).error
 
     assert error is not None
-    assert error.message == f"This call needs what the client does not offer: {message}"
+    assert error.message == f"This call needs something the client does not offer: {message}"
     assert error.hint is not None
     assert error.hint.startswith(hint)

@@ -99,7 +99,9 @@ def test_calls_at_the_same_time_have_their_own_contexts() -> None:
 
 
 def test_outside_of_a_call_an_error_says_where_it_can_be_used() -> None:
-    with pytest.raises(RuntimeError, match="none runs here; call it in a tool, resource or prompt"):
+    with pytest.raises(
+        RuntimeError, match="needs a running call; call it in a tool, resource or prompt"
+    ):
         get_context()
 
 

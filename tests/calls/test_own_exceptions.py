@@ -199,10 +199,10 @@ def test_the_client_reads_text_code_hint_and_details_of_a_resource_and_a_prompt(
     ("errors", "message"),
     [
         ([ProjectError], "should be a dict of exception classes, such as {KeyError: NotFound}"),
-        ({"ProjectError": NotFound}, "'ProjectError' is not an exception class; write one"),
-        ({NotFound: Conflict}, "callers see the message of NotFound already; leave it out"),
+        ({"ProjectError": NotFound}, "'ProjectError' is not an exception class; pass one"),
+        ({NotFound: Conflict}, "callers already see the message of NotFound; leave it out"),
         ({ProjectError: "NOT_FOUND"}, "for ProjectError is 'NOT_FOUND'; write a subclass of ToolE"),
-        ({ProjectError: str}, "write a subclass of ToolError, or a function of the exception"),
+        ({ProjectError: str}, "a subclass of ToolError, or a function that takes the exception"),
         ({ProjectError: lambda: "x"}, "is made by '<lambda>', which takes []; write def"),
     ],
 )
@@ -226,7 +226,7 @@ def test_a_wrong_function_of_an_exception_is_refused() -> None:
         wrong(late)
     with pytest.raises(TypeError, match=r"by 'late', which is async; write def late\(exc\)"):
         app.error(OSError)(late)
-    with pytest.raises(ValueError, match="there is an error for ProjectError already"):
+    with pytest.raises(ValueError, match="there is already an error for ProjectError"):
         app.error(ProjectError)(lambda exc: "x")
 
 

@@ -392,7 +392,7 @@ def test_a_question_that_nobody_can_answer_is_an_error_with_the_question() -> No
     assert isinstance(outcome, NeedsInput)
     assert (error.code, error.row.status) == ("INPUT_REQUIRED", 409)
     assert error.message == (
-        "This call needs what the client does not offer: elicitation. It asks: Delete all?"
+        "This call needs something the client does not offer: elicitation. It asks: Delete all?"
     )
     assert error.hint is not None
     assert "asks the user" in error.hint

@@ -193,7 +193,7 @@ def test_two_apps_may_add_the_same_code_if_they_mean_the_same() -> None:
     App("one", codes={"CITY_UNKNOWN": 404})
     App("two", codes={"CITY_UNKNOWN": 404})
 
-    with pytest.raises(ValueError, match="'CITY_UNKNOWN' has the status 404 already"):
+    with pytest.raises(ValueError, match="'CITY_UNKNOWN' already has the status 404"):
         App("three", codes={"CITY_UNKNOWN": 409})
 
 
@@ -201,7 +201,7 @@ def test_two_apps_may_add_the_same_code_if_they_mean_the_same() -> None:
 @pytest.mark.parametrize(
     ("codes", "message"),
     [
-        ({"NOT_FOUND": 410}, "'NOT_FOUND' is a code of Answerback's own"),
+        ({"NOT_FOUND": 410}, "'NOT_FOUND' is one of Answerback's own codes"),
         ({"not found": 404}, "'not found' should be a code in capitals"),
         ({"GONE": 200}, "the status of 'GONE' should be from 400 to 599, not 200"),
         ({"GONE": "404"}, "the status of 'GONE' should be from 400 to 599, not '404'"),

@@ -109,7 +109,7 @@ def test_a_cursor_expires_with_the_kept_list() -> None:
 
     error = asyncio.run(main()).error
     assert error.code == "CURSOR_EXPIRED"
-    assert error.hint == "leave cursor out, to begin again"
+    assert error.hint == "leave cursor out to start again"
 
 
 ITEMS: dict[str, list[Any]] = {

@@ -126,7 +126,7 @@ def slow_app() -> App:
 
 
 CHECK_FIRST = "it may have taken effect: check that before you call again"
-REPORT = "it is an error of the server: report the reference to those who run it"
+REPORT = "this is a server error: report the reference to whoever runs the server"
 
 
 @pytest.mark.parametrize(

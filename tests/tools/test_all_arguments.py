@@ -274,8 +274,8 @@ def with_logger(params: Annotated[Typed, AllArguments], logger: logging.Logger) 
         (
             of_server,
             "parameter 'manager' of tool 'of_server': Manager is not a type that JSON knows; make "
-            "it a dataclass, write str, or register it with register_type; for a value of the "
-            "server's, write manager: Annotated[Manager, Depends(fn)]",
+            "it a dataclass, write str, or register it with register_type; for a value from the "
+            "server, write manager: Annotated[Manager, Depends(fn)]",
         ),
         (
             unmarked,

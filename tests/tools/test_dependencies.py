@@ -357,7 +357,7 @@ first.__annotations__["value"] = Annotated[int, Depends(second)]
 
 
 def test_a_circle_is_refused() -> None:
-    with pytest.raises(TypeError, match="are a circle: first -> second -> first"):
+    with pytest.raises(TypeError, match="form a cycle: first -> second -> first"):
         app_with(first)
 
 

@@ -86,7 +86,7 @@ def test_a_message_about_a_resource_or_a_prompt_does_not_call_it_a_tool() -> Non
         (
             untyped_logger,
             "write logger: str for an argument, "
-            "or logger: Annotated[T, Depends(fn)] for a value of the server's",
+            "or logger: Annotated[T, Depends(fn)] for a value from the server",
         ),
     ],
 )
@@ -322,9 +322,12 @@ def test_a_text_that_was_returned_instead_of_data_is_in_the_log_without_secrets(
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("retry", "retry=3 should be a Retry of answerback.resilience, such as Retry(3)"),
-        ("limit", "limit=3 should be a Limit of answerback.resilience, such as Limit('10/s'), or"),
-        ("breaker", "breaker=3 should be a Breaker of answerback.resilience, such as Breaker("),
+        ("retry", "retry=3 should be a Retry from answerback.resilience, such as Retry(3)"),
+        (
+            "limit",
+            "limit=3 should be a Limit from answerback.resilience, such as Limit('10/s'), or",
+        ),
+        ("breaker", "breaker=3 should be a Breaker from answerback.resilience, such as Breaker("),
     ],
 )
 def test_a_number_for_a_policy_shows_what_to_write(option: str, message: str) -> None:

@@ -115,7 +115,7 @@ def test_the_argument_cursor_is_added_to_the_schema_with_a_description() -> None
     }
 
     added = schemas["counted"]["schema"]["properties"]["cursor"]
-    assert added["description"].startswith("The `next` of the page before")
+    assert added["description"].startswith("The `next` of the previous page")
     assert schemas["orders"]["schema"]["properties"].keys() == {"cursor"}
 
 

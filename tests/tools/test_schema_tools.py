@@ -253,7 +253,7 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         with_type,
         {"output_schema": SCHEMA},
-        "the return value of tool 'tool' has a type, int, and output_schema=; remove one of them",
+        "the return value of tool 'tool' has both a type, int, and output_schema=; remove one",
     ),
     (
         with_parameter,

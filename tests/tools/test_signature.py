@@ -76,7 +76,7 @@ class Point:
         (yields_async, "tool 'yields_async' is a generator; return a list instead"),
         (two_contexts, "tool 'two_contexts' takes more than one Context; one is enough"),
         (takes_callable, "parameter 'fn' of tool 'takes_callable': .* is code, not data"),
-        (Thing.method, r"'method' is a method; register it of an object: app.add_tool\(thing.meth"),
+        (Thing.method, r"'method' is a method; register it from an object: app.add_tool\(thing.m"),
         (wrapper, r"takes \*args and \*\*kwargs, .* @functools.wraps\(fn\) above that function"),
         (len, "built-in function len> cannot be a tool; write a def that calls it"),
         ("".upper, "cannot be a tool; write a def that calls it"),

@@ -30,7 +30,7 @@ def test_a_widget_has_either_a_text_or_a_file(options: Any) -> None:
     [
         ({"html": "accounts.html"}, "html has no HTML in it; write path='accounts.html'"),
         ({"html": " "}, "html has no HTML in it; write the page, such as"),
-        ({"html": "<p>\ud800"}, "html has a character that UTF-8 does not have, at 3"),
+        ({"html": "<p>\ud800"}, "html has a character that UTF-8 cannot encode, at 3"),
         ({"html": b"<p>"}, "html should be the text of a page, not bytes"),
         ({"path": 7}, "path=7 should be the name of a file, such as 'accounts.html'"),
         ({"html": PAGE, "csp": {"connect": []}}, "should be a CSP, such as CSP(connect="),
@@ -130,7 +130,7 @@ def test_a_second_widget_of_one_name_is_refused() -> None:
     app = App("bank")
     app.widget("accounts", html=PAGE)
 
-    with pytest.raises(ValueError, match="there is a widget 'accounts' already"):
+    with pytest.raises(ValueError, match="there is already a widget 'accounts'"):
         app.widget("accounts", html=PAGE)
 
 
@@ -236,5 +236,5 @@ def test_meta_with_other_keys_is_merged_and_left_as_it_is() -> None:
     "url", ["example.com/mcp", "http://example.com/mcp", "https://example.com", "https://a/b#c", 7]
 )
 def test_an_app_takes_the_whole_url_of_its_endpoint(url: Any) -> None:
-    with pytest.raises(TypeError, match="should be the whole URL of the MCP endpoint"):
+    with pytest.raises(TypeError, match="should be the full URL of the MCP endpoint"):
         Access(url=url)

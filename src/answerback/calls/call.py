@@ -44,15 +44,15 @@ class Call(msgspec.Struct, eq=False):
     peer: Peer = NO_PEER
     wire: str = "memory"
     cancelled: bool = False
-    """Set by the wire when the client no longer waits for the outcome."""
+    """Set by the wire when the client is no longer waiting for the outcome."""
     caller: str = ""
-    """The client's address, as far as the wire knows it."""
+    """The client's address, if the wire knows it."""
     is_disconnected: Callable[[], bool] | None = None
     """Asks the connection whether the client has disconnected; None if it cannot tell."""
     tool: Tool | None = None
     """The called tool. The pipeline sets it; None if there is no such tool."""
     request: RequestSource | None = None
-    """The HTTP request of REST and CGI, for `ctx.request`; with MCP it is in the peer."""
+    """The HTTP request over REST or CGI, for `ctx.request`; over MCP, the peer has it."""
     user: object = None
     """The authenticated user; None if nothing authenticates the call."""
     challenge: Challenge | None = None
@@ -62,21 +62,21 @@ class Call(msgspec.Struct, eq=False):
     stage: Literal["whole", "admit", "run"] = "whole"
     """A task passes the gates in one stage, when it is created, and runs in a later one."""
     is_counted: bool = False
-    """Whether the rates of the tool's limits counted the call when its task was created."""
+    """Whether the tool's rate limits already counted the call when its task was created."""
     kept_answers: dict[str, Any] | None = None
     """A dict that collects the answers to `Ask` questions, for a task that runs later."""
     runtime: Runtime | None = None
     """The runtime that runs the call. The pipeline sets it."""
     part: StoredPart | None = None
-    """The part of a kept list that is returned, if the call continues one."""
+    """The part of a stored list to return, if the call continues one."""
     item_sizes: Sequence[int] = ()
-    """The bytes of each item of that part that was read."""
+    """The size in bytes of each item read from that part."""
     policy_run: Attempts | None = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
 
     @property
     def owner(self) -> str:
-        """A digest of the user, for whom pages and replies are kept; empty without a user."""
+        """A digest of the user that pages and replies are stored for; empty without a user."""
         # Imported here, so that calls without a budget or pages do not pay for it.
         from ..core.authentication import owner_of
 
@@ -91,9 +91,9 @@ def get_context() -> Context[Any]:
     current = CURRENT.get()
     if not isinstance(current, Call):
         raise RuntimeError(
-            "get_context() needs a running call, and none runs here; call it in a tool, resource "
-            "or prompt, or in a function that one calls. A thread of your own does not know the "
-            "call: start it with contextvars.copy_context().run, or with asyncio.to_thread"
+            "get_context() needs a running call; call it in a tool, resource or prompt, or in a "
+            "function called from one. A thread that you start yourself does not know the call: "
+            "start it with contextvars.copy_context().run, or with asyncio.to_thread"
         )
     return Context(current)
 
@@ -109,9 +109,8 @@ def reply_or_refusal(outcome: Outcome) -> Reply[Any]:
     questions = outcome.questions.values()
     # A model reads the message: a bare question would invite it to answer.
     capabilities = list(dict.fromkeys(each.capability for each in questions))
-    message = (
-        f"This call needs what the client does not offer: {', '.join(capabilities) or 'answers'}"
-    )
+    missing = ", ".join(capabilities) or "answers"
+    message = f"This call needs something the client does not offer: {missing}"
     if texts := [each.message for each in questions if each.message]:
         message += f". It asks: {' '.join(texts)}"
     return failure(

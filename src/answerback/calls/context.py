@@ -1,7 +1,7 @@
 """Context: a running tool's view of its call and of its client.
 
-Progress and log messages never fail a call, whatever they are given. Values that cannot be sent
-are changed here, so that every wire sends the same:
+Progress and log messages never fail a call, whatever they are given. Values that cannot be sent are
+changed here, so that every wire sends the same values:
 
 - Progress that is not a finite number is dropped; such a total is left out.
 - An unknown level becomes "error".
@@ -54,7 +54,7 @@ class Root(msgspec.Struct, frozen=True):
     uri: str
     """The folder's URI, such as file:///home/alice/notes."""
     name: str | None = None
-    """The folder's name for people."""
+    """The folder's display name."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ class Sample(msgspec.Struct, frozen=True):
     text: str
     """The text of the message."""
     content: Any
-    """The content as MCP has it."""
+    """The content in MCP's form."""
     model: str = ""
     """The model's name."""
     stop_reason: str | None = None
@@ -71,13 +71,13 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 def current_runtime() -> Runtime | None:
-    """Return the runtime of the current call, or between calls that of the server."""
+    """Return the current call's runtime, or the server's runtime between calls."""
     current: Call | Runtime | None = CURRENT.get()
     return None if current is None else current.runtime
 
 
 class _Sent:
-    """The result of `ctx.log` and `ctx.progress`: it may be awaited, and need not be."""
+    """The result of `ctx.log` and `ctx.progress`: awaiting it is optional."""
 
     def __await__(self) -> Generator[None, None, None]:
         yield from ()
@@ -87,7 +87,7 @@ SENT = _Sent()
 
 
 def _must_await(method: F) -> F:
-    """Return *method*, whose coroutine is refused where its result is expected."""
+    """Return *method*; using its coroutine as if it were the result raises an error."""
     advice = (
         f"ctx.{method.__name__}(…) is not awaited; write await ctx.{method.__name__}(…), which "
         "needs an async def"
@@ -134,14 +134,14 @@ class Context(CallContext, Generic[StateT]):
 
     @property
     def state(self) -> StateT:
-        """The value that the lifespan of the tool's app yielded; None without a lifespan."""
+        """The value yielded by the lifespan of the tool's app; None without a lifespan."""
         # The last app on the path is the one that the tool was registered with.
         tool = self._call.tool
         return cast("StateT", _state_of(tool.path[-1]) if tool and tool.path else None)
 
     @property
     def request(self) -> RequestInfo:
-        """The request: headers, client, session, address. A member is None if there is none.
+        """The request: headers, client, session, address. Missing members are None.
 
         It is itself None inside a task, which outlives its request.
         """
@@ -151,7 +151,7 @@ class Context(CallContext, Generic[StateT]):
 
     @property
     def user(self) -> Any:
-        """The user that the server or its middleware authenticated; None if nobody was."""
+        """The user authenticated by the server or its middleware; None if there is none."""
         user = self._call.user
         if user is not None:
             return user
@@ -160,7 +160,7 @@ class Context(CallContext, Generic[StateT]):
 
     @property
     def cancelled(self) -> bool:
-        """Whether the client no longer waits; a long-running tool should check this and stop."""
+        """Whether the client stopped waiting; a long-running tool should check this and stop."""
         call = self._call
         if call.cancelled or call.peer.cancelled:
             return True
@@ -180,7 +180,7 @@ class Context(CallContext, Generic[StateT]):
     ) -> Awaitable[None]:
         """Send the client a log message, with or without `await`. Any thread may call this.
 
-        *logger* is a name that the client shows beside it.
+        *logger* is a name that the client shows next to the message.
         """
         known: Level = level if level in LEVELS else "error"
         name = _text_or_none(logger or self._call.name)
@@ -206,8 +206,8 @@ class Context(CallContext, Generic[StateT]):
 
         *form* is the answer's type, or your own form's JSON Schema.
         In MCP 2026-07-28, and inside a task, the function runs again from its start once there is
-        an answer, so the code before the question runs twice. *key* is the name by which the answer
-        is found then; by default the question's position and text.
+        an answer, so the code before the question runs twice. *key* identifies the answer in that
+        second run; by default the question's position and text do.
         """
         from ..core.stopped_clocks import clocks_paused
         from ..tools.elicitation import Form, check_question
@@ -230,7 +230,7 @@ class Context(CallContext, Generic[StateT]):
         """Ask the client's model for a message.
 
         *max_tokens* is the maximum length of the message, in tokens. *system* is the system prompt.
-        *key* names the question, as in `elicit`. *more* are further members of the request.
+        *key* names the question, as in `elicit`. *more* are additional members of the request.
         """
         params: dict[str, Any] = {
             "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}],

@@ -35,14 +35,14 @@ from .context import Context
 from .reply_check import checked_error, reply_to
 
 ErrorFunction: TypeAlias = Callable[[Any], ToolError | Reply[Any] | str | None]
-"""Makes the error for an exception, as a subclass of ToolError does; None leaves it masked."""
+"""Makes the error for an exception, like a subclass of ToolError; None leaves it masked."""
 
-# They have a message for callers already, or are a mistake that only the author can mend.
+# They already have a message for callers, or are a mistake that only the author can fix.
 _OURS = (AnswerbackError, InvalidArguments, InvalidJson, InvalidOutput, UnservableType)
 
 
 class AppErrors:
-    """The author's exception classes in one app, and the function for each."""
+    """One app's registered exception classes, and the function for each."""
 
     def __init__(self) -> None:
         self._functions: dict[type[BaseException], ErrorFunction] = {}
@@ -50,15 +50,15 @@ class AppErrors:
     def add(self, kind: object, function: ErrorFunction) -> None:
         """Let *function* make the error for exceptions of *kind*; raises TypeError, ValueError."""
         if not isinstance(kind, type) or not issubclass(kind, BaseException):
-            raise TypeError(f"{kind!r} is not an exception class; write one: KeyError")
+            raise TypeError(f"{kind!r} is not an exception class; pass one, such as KeyError")
         if issubclass(kind, _OURS):
-            raise TypeError(f"callers see the message of {kind.__name__} already; leave it out")
+            raise TypeError(f"callers already see the message of {kind.__name__}; leave it out")
         if not (isinstance(function, type) and issubclass(function, ToolError)):
             what = f"the error for {kind.__name__}"
             if isinstance(function, type) or not callable(function):
                 raise TypeError(
                     f"{what} is {function!r}; write a subclass of ToolError, "
-                    "or a function of the exception"
+                    "or a function that takes the exception"
                 )
             source = source_of(function)
             name = source.function.__name__
@@ -71,7 +71,7 @@ class AppErrors:
                     f"{what} is made by {name!r}, which takes {names}; write def {name}(exc)"
                 )
         if kind in self._functions:
-            raise ValueError(f"there is an error for {kind.__name__} already")
+            raise ValueError(f"there is already an error for {kind.__name__}")
         self._functions[kind] = function
 
     def shown_for(self, exc: BaseException, tool: Tool) -> BaseException | Reply[Any] | None:
@@ -88,7 +88,7 @@ class AppErrors:
             return raised
         if shown is None:
             return exc
-        message = "%s %r raised %s, for which the caller sees an error of the app"
+        message = "%s %r raised %s, for which the caller sees the app's own error"
         logger().debug(message, tool.noun, tool.name, type(exc).__name__, exc_info=exc)
         return shown
 
@@ -118,12 +118,12 @@ def _shown(
 LogFields: TypeAlias = Callable[[], Mapping[str, Any]]
 """Makes the fields of a log record; a function, because most errors are not logged."""
 
-REPORT = "it is an error of the server: report the reference to those who run it"
+REPORT = "this is a server error: report the reference to whoever runs the server"
 
 _MAX_EXCERPT = 200
 _MAX_SEARCHED = 2000
 SHOW_EXCEPTION = "(the exception itself)"
-"""A contract with this very object as its masked text shows exceptions: `serve --debug`."""
+"""A contract whose masked text is this very object shows exceptions: `serve --debug`."""
 
 
 def failed_reply(
@@ -133,7 +133,7 @@ def failed_reply(
     noun = "tool"
     if (tool := call.tool) is not None:
         noun = tool.noun
-        # The innermost app that has an error for it decides.
+        # The innermost app with an error for this exception decides.
         for app in reversed(tool.path):
             if app.errors is not None and (shown := app.errors.shown_for(exc, tool)) is not None:
                 if isinstance(shown, Reply):
@@ -159,7 +159,7 @@ def error_for(
     """Return the error to send when tool *name* raised *exc*; *masked* replaces a hidden message.
 
     *more_fields* returns more fields for the log record, such as the wire and the attempts.
-    *shown_for* returns the error to show for an exception that means a service failed. *noun* says
+    *shown_for* returns the error to show for an exception caused by a failing service. *noun* says
     what failed if it was not a tool.
     """
     make_fields = more_fields or dict
@@ -200,7 +200,7 @@ def must_propagate(exc: BaseException, wire: str) -> bool:
     """Return whether KeyboardInterrupt, GeneratorExit or task cancellation ends more than the call.
 
     SystemExit and libraries' BaseExceptions (such as pyo3's panics) only fail the call. In memory
-    and in `call` the tool runs in the caller's own process, so all three propagate. On other wires
+    and in `call`, the tool runs in the caller's process, so all three propagate. On other wires
     they usually come from the tool itself, and then they only fail its call.
     """
     is_owned = wire in ("memory", "call")
@@ -239,12 +239,12 @@ def _error_for_caller(exc: BaseException, owner: str, log_fields: LogFields) -> 
         case ToolError():
             return checked_error(Error.of(exc), owner)
         case BaseExceptionGroup() if not exc.split(ToolError)[1]:
-            # From a task group, for example: the first one is shown.
+            # From a task group, for example; the first error is shown.
             first: BaseException = exc
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
             if len(exc.exceptions) > 1:
-                _log("raised several errors, of which the caller sees the first", exc, log_fields())
+                _log("raised several errors; the caller sees only the first", exc, log_fields())
             return _error_for_caller(first, owner, log_fields)
         case InvalidArguments():
             return invalid_arguments(exc)
@@ -261,7 +261,7 @@ def _error_for_caller(exc: BaseException, owner: str, log_fields: LogFields) -> 
                 if len(excerpt) > _MAX_EXCERPT:
                     excerpt = excerpt[:_MAX_EXCERPT] + "…"
                 event += f"; it returned the text {excerpt!r}; raise ToolError(...) instead"
-            # Our own traceback says nothing; the author's exception behind it does.
+            # Our own traceback is useless here; the author's exception behind it is what matters.
             _log(event, exc.__cause__, fields)
             message = f"Invalid output: {exc.for_caller()} (reference {reference})"
             return Error(INVALID_OUTPUT, message, {"reference": reference}, hint=REPORT)
@@ -291,14 +291,14 @@ def log_fields(call: Call, began: float) -> dict[str, Any]:
     from ..core.authentication import User
 
     user = None
-    # Another framework's user object may raise, and the failed call must be logged.
+    # Another framework's user object may raise, but the failed call must still be logged.
     with suppress(Exception):
         user = Context(call).user
     fields: dict[str, Any] = {
         "wire": call.wire,
         "caller": call.caller,
         "seconds": round(perf_counter() - began, 6),
-        # A digest, which does not reveal the user.
+        # A digest does not reveal the user.
         "user": user.key.hex() if isinstance(user, User) else "",
     }
     if (run := call.policy_run) is not None:
@@ -307,5 +307,5 @@ def log_fields(call: Call, began: float) -> dict[str, Any]:
 
 
 def log_internal_error(where: str, exc: BaseException | None = None) -> None:
-    """Log *exc* or the current exception, which is our bug and not the tool's."""
+    """Log *exc* or the current exception, which is our bug, not the tool's."""
     logger().error("internal error in %s", where, exc_info=exc or True)

@@ -1,7 +1,7 @@
 """Reads a finished reply that a tool returned as a dict, an object or JSON text.
 
 An MCP result, an envelope or an error object counts as the reply it describes, so that a failure is
-not sent as a success's data. `dialects.returned_value` recognises it, and the dialects read it.
+not sent as the data of a success. `dialects.returned_value` recognises it; the dialects read it.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
             "tool %r returned a %s, which is sent as the reply and not as data; to send it as "
             "data, write values=Values(returns='value')"
         )
-        # Not a warning: `call` and CGI, which run one call, would print it each time.
+        # Not a warning: `call` and CGI run one call per process, and would print it every time.
         logger().info(message, tool.name, "failure" if failed else "finished reply")
     if not tool.logged_meta:
         _log_wrong_meta(tool, reply)
     if reply.error is not None and reply.error.message == UNKNOWN_TEXT:
         reply = msgspec.structs.replace(reply, error=_referred(tool, reply.error, found))
-    # Leave out a text that the contract derives from the error or the data anyway.
+    # Leave out text that the contract derives from the error or the data anyway.
     content = reply.content
     if reply.error is not None:
         content = _without_message(content, reply.error)
@@ -86,20 +86,20 @@ def _read(tool: Tool, found: JsonObject, *, failed: bool) -> Reply[Any]:
         return _read_envelope(tool, found, failed=failed)
     except MalformedReply:
         if failed:
-            # Of such a failure only the code and the message are certain.
+            # Only the code and the message of such a failure are reliable.
             error = complete_envelope(found, failed=True)["error"]
             return Reply(error=Error(error["code"], error["message"]))
-    # As an envelope, whose malformed blocks are sent as text.
+    # Read it as an envelope; its malformed blocks are sent as text.
     return _read_envelope(tool, found, failed=False)
 
 
 def judged_reply(tool: Tool, reply: Reply[Any], depth: int = 0) -> Reply[Any]:
-    """Return the reply with what its data and texts say: a failure, or a whole result in JSON.
+    """Return the reply that its data or text contains: a failure, or a complete result in JSON.
 
-    Raises InvalidOutput for a text that is how a program prints a value it could not encode.
+    Raises InvalidOutput for text such as `<coroutine object …>`: a value printed, not encoded.
     """
     if depth == _MAX_DEPTH:
-        raise InvalidOutput("content", "the text of a result is a result, and so on")
+        raise InvalidOutput("content", "results are nested in text too deeply")
     if reply.error is None and may_be_finished(tool.returns, reply.data):
         inner = finished_reply(tool, reply.data)
         if inner is not None:
@@ -118,7 +118,7 @@ def judged_reply(tool: Tool, reply: Reply[Any], depth: int = 0) -> Reply[Any]:
 
 
 def _joined(outer: Reply[Any], inner: Reply[Any], content: tuple[Block, ...]) -> Reply[Any]:
-    """Return the outer reply with the error, the data and the metadata of the inner one."""
+    """Return the outer reply with the inner reply's error, data and metadata."""
     return msgspec.structs.replace(
         outer,
         content=content,
@@ -129,7 +129,7 @@ def _joined(outer: Reply[Any], inner: Reply[Any], content: tuple[Block, ...]) ->
 
 
 def text_in(message: str) -> str:
-    """Return an error's message: a whole result's text, and nothing for a printed object."""
+    """Return an error's message: the text of a complete result, or nothing for a printed object."""
     if is_unencoded(message) or message.startswith(BUFFER_START):
         return ""
     found = judge(message)[1]
@@ -140,14 +140,14 @@ def text_in(message: str) -> str:
 
 
 def refuse_unencoded(text: str, path: str = "") -> None:
-    """Raise InvalidOutput for a text such as `<coroutine object f at 0x7f>`."""
+    """Raise InvalidOutput for text such as `<coroutine object f at 0x7f>`."""
     if is_unencoded(text) or text.startswith(BUFFER_START):
         shown = text.strip()[:40]
         raise InvalidOutput(path, f"{shown!r} is a printed object; return its value, or await it")
 
 
 def _referred(tool: Tool, error: Error, value: JsonObject) -> Error:
-    """Return the error of a failure without a text, with a reference to the log."""
+    """Return the error for a failure without text, with a reference to the log."""
     stated = value.get("error")
     message = stated.get("message") if isinstance(stated, dict) else None
     if isinstance(message, BaseException):
@@ -175,7 +175,7 @@ def _read_envelope(tool: Tool, value: JsonObject, *, failed: bool) -> Reply[Any]
         others |= {"data": complete["data"]} if complete.get("data") else {}
         error = reply.error
         if error.details is None:
-            # All members for which an error has no place.
+            # All members that an error has no field for.
             more = {
                 name: each
                 for name, each in complete["error"].items()
@@ -236,7 +236,7 @@ def _refuse(message: str) -> None:
 
 
 def _log_wrong_meta(tool: Tool, reply: Reply[Any]) -> None:
-    """Log a host's first wrong key; send the reply, which may be another server's."""
+    """Log the first wrong host key, but send the reply: it may come from another server."""
     given: list[tuple[Any, Place, str]] = [(reply.meta, "result", "_meta")] if reply.meta else []
     for n, block in enumerate(reply.content):
         if block.meta:

@@ -25,7 +25,7 @@ from .context import Context, current_runtime
 
 
 class StoredReplyResource(Resource):
-    """The resource of the full replies stored for the callers of one app."""
+    """The resource that serves an app's callers their stored full replies."""
 
     is_listed = False
 
@@ -38,7 +38,7 @@ class StoredReplyResource(Resource):
 
 
 def stored_reply_resource(registry: Registry) -> Resource:
-    """Return the resource of the app's stored replies, behind the app's gates."""
+    """Return the resource for the app's stored replies, behind the app's gates."""
     if registry.stored_reply_resource is None:
         uri = PREFIX + "{id}{?query}"
         resource = StoredReplyResource(uri, read_stored_reply, {}, registry.contract)
@@ -57,11 +57,11 @@ async def read_stored_reply(ctx: Context, id: str, query: str = "") -> Embedded:
     if stored is None or tool is None or is_hidden(tool, ctx.request):
         raise NotFound(
             f"Resource not found: {PREFIX}{id}",
-            hint="a whole reply is kept for a limited time; call the tool again to get a new one",
+            hint="full replies are stored for a limited time; call the tool again to get a new one",
         )
     if tool.gates is not None:
-        # These are the gates that take only `ctx`: those that take the tool's arguments were
-        # passed when it was called.
+        # Only the gates that take just `ctx`: gates that take the tool's arguments were passed when
+        # the tool was called.
         reading = CURRENT.get()
         assert isinstance(reading, Call)
         call = msgspec.structs.replace(reading, name=tool.name, arguments=b"{}", tool=tool)
@@ -77,7 +77,7 @@ class _Cursor(msgspec.Struct):
 
 
 async def fitted_reply(reply: Reply[Any], call: Call) -> Reply[Any]:
-    """Return the reply that MCP sends for a tool's call."""
+    """Return the reply that MCP sends for a tool call."""
     tool, runtime = call.tool, call.runtime
     assert tool is not None
     assert runtime is not None
@@ -92,16 +92,16 @@ async def fitted_reply(reply: Reply[Any], call: Call) -> Reply[Any]:
 
 
 def _part(call: Call) -> StoredPart | None:
-    """Return the part of a stored list that the reply continues, as its cursor says."""
+    """Return the part of the stored list where the reply continues, according to its cursor."""
     cursor = msgspec.json.decode(call.arguments, type=_Cursor).cursor
-    # The stored reply was a success; the key that signed its cursor may be another by now.
+    # The stored reply was a success; the key that signed its cursor may have changed since.
     with suppress(ToolError):
         return None if cursor is None else open_cursor(cursor, call).part
     return None
 
 
 def owner_of_call(call: Call) -> Owner:
-    """Return for whom the full reply of *call* is stored."""
+    """Return the owner under whom the full reply to *call* is stored."""
     return Owner(
         user=call.owner,
         session=call.peer.session_key,

@@ -1,9 +1,9 @@
-"""Gates, visibility and questions to the user: all that a call passes before its function runs.
+"""Gates, visibility and questions to the user: everything a call passes before its function runs.
 
-The replies of prompts are made here too, because other apps need neither.
-Gates that take only `ctx` run before the arguments are decoded, the others after that.
+Prompt replies are made here too, so that apps without gates and prompts load neither.
+Gates that take only `ctx` run before the arguments are decoded, the others afterwards.
 A gate lets the call pass by returning None or True. Everything else refuses it: an error raised or
-returned, False, another value, an exception, and a time-out.
+returned, False, any other value, an exception, or a time-out.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def prompt_reply(tool: Tool, value: object) -> Reply[Any]:
 
 
 async def ask_all(tool: Tool, peer: Peer, kept: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the answers by parameter name; *kept* receives them as the client sent them.
+    """Return the answers by parameter name; they are put into *kept* as the client sent them.
 
     Raises NeedsInput with all questions at once if the answers will arrive with a later call, and
     Declined if the user declines a required parameter's question.
@@ -88,7 +88,7 @@ class RefusedByGate(Exception):
 
 
 class GateContext(Context):
-    """A gate's Context, which cannot ask: no stream may begin before the gate decides."""
+    """A gate's Context, which cannot ask questions: no stream may begin before the gate decides."""
 
     __slots__ = ()
 
@@ -113,7 +113,7 @@ class GateContextOfApp(GateContext, ContextOfApp):
 async def decode_behind_gates(
     call: Call, tool: Tool, run: Runner, decode: ArgumentsDecoder
 ) -> dict[str, Any]:
-    """Return the decoded arguments of a call, once it passes its tool's gates."""
+    """Return the decoded arguments of a call once it has passed its tool's gates."""
     gates = _gates_of(tool)
     ctx = GateContext(call)
     if gates.hiding and gates.hide_from(ctx.user):
@@ -149,7 +149,7 @@ async def pass_early(call: Call, run: Runner, masked: str) -> Reply[Any] | None:
 
 
 def unknown_tool(call: Call, tools: Mapping[str, Tool]) -> Reply[Any]:
-    """Return the refusal of a tool that does not exist, or that the caller may not see."""
+    """Return the refusal for a tool that does not exist, or that the caller may not see."""
     call.tool = None
     visible = tools
     if any(map(_may_be_hidden, tools.values())):
@@ -170,11 +170,11 @@ def _may_be_hidden(tool: Tool) -> bool:
 
 
 def only_visible(handle: Handler, tools: Mapping[str, Tool]) -> Handler:
-    """Return *handle*, for which the entries do not exist that `@app.visible` hides."""
+    """Return *handle*, wrapped so that entries hidden by `@app.visible` do not exist."""
 
     async def handle_if_visible(call: Call) -> Outcome:
         tool = tools.get(call.name)
-        # A task has no request any more; it was checked when it was created.
+        # A task no longer has a request; it was checked when it was created.
         if tool is None or call.stage == "run" or not is_filtered(tool, Context(call).request):
             return await handle(call)
         return unknown_tool(call, tools)
@@ -208,7 +208,7 @@ async def _pass(
 async def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -> object:
     if gate.is_async and running_loop() is None:
         if "asyncio" not in sys.modules:
-            # As with middleware: without asyncio nothing can wait, so no loop is needed.
+            # As with middleware, nothing can wait without asyncio, so no loop is needed.
             return await gate.fn(**arguments)
         await ON_LOOP
     began = monotonic()
@@ -222,7 +222,7 @@ async def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -
 
 
 def _refusal(value: object, gate: Gate, call: Call) -> Reply[Any]:
-    """Return the reply for what a gate returned or raised; raises TypeError for an odd value."""
+    """Return the reply for what a gate returned or raised; raises TypeError for any other value."""
     tool = call.tool
     assert tool is not None
     if value is False:

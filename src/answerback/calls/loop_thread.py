@@ -43,10 +43,10 @@ class LoopThread:
     def post(self, callback: Callable[[asyncio.AbstractEventLoop], object]) -> None:
         """Call *callback* with the loop, on the loop; any thread may call this.
 
-        Many callbacks need one wake-up. `call_soon_threadsafe` takes more CPU time, because it
+        Many callbacks share one wake-up. `call_soon_threadsafe` takes more CPU time, because it
         wakes the loop for each of them, through a socket.
         """
-        if os.name == "nt":  # Its loop cannot read a pipe.
+        if os.name == "nt":  # The event loop on Windows cannot read from a pipe.
             self.loop.call_soon_threadsafe(callback, self.loop)
             return
         _, wake = self._pipe or self._open_pipe()
@@ -66,7 +66,7 @@ class LoopThread:
     def _watch_pipe(self, loop: asyncio.AbstractEventLoop) -> None:
         assert self._pipe is not None
         loop.add_reader(self._pipe[0], self._call_posted, loop)
-        # The pipe was opened to post the first callback, which need not wait for a wake-up.
+        # The pipe was opened to post the first callback, which needs no wake-up.
         self._call_posted(loop)
 
     def _call_posted(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -126,13 +126,13 @@ class GivenLoop(LoopThread):
         self._loop.call_soon_threadsafe(callback, self._loop)
 
     def on_stop(self, stop: Callable[[], object]) -> None:
-        """Let `stop` end the wire with *stop*, at once if it was called before."""
+        """Let `stop` end the wire by calling *stop*; call it now if `stop` was already called."""
         self._stop = stop
         if self._is_stopped:
             stop()
 
     def stop(self) -> bool:
-        """End the wire; return False if there is none yet, or none that can be ended."""
+        """End the wire; return False if there is no wire yet, or it cannot be ended."""
         self._is_stopped = True
         if self._stop is not None:
             self._stop()

@@ -1,7 +1,7 @@
 """Middleware around the run of a tool, resource or prompt, and observers of outcomes.
 
 Middleware runs after the arguments are decoded and before the reply is checked, masked and
-recorded. Observers see the outcome sent, including refusals, and cannot change it.
+recorded. Observers see the outcome as sent, including refusals, but cannot change it.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ Kind: TypeAlias = Literal["tool", "resource", "prompt"]
 
 
 class Invocation:
-    """The call that middleware wraps; `arguments` may be changed, and are not checked again."""
+    """The call that middleware wraps; `arguments` may be changed, but are not checked again."""
 
     __slots__ = ("_call", "_context", "_has_result", "_including", "_tool", "arguments", "kind")
 
     def __init__(self, kind: Kind, tool: Tool, arguments: dict[str, Any], call: Call) -> None:
         self.kind: Kind = kind
-        """What is called."""
+        """The kind of entry being called."""
         self._has_result = False
         """Whether the function has returned anything but None."""
         self._including: Registry | None = None
-        """The app whose middleware runs now; None for the tool's own app."""
+        """The app whose middleware is running; None for the tool's own app."""
         self._tool = tool
         self._call = call
         parameter = tool.signature.context
         self._context = None if parameter is None else arguments.pop(parameter)
         self.arguments = arguments
-        """The decoded arguments by parameter; they may be changed, and are not checked again."""
+        """The decoded arguments by parameter; they may be changed, but are not checked again."""
 
     @property
     def name(self) -> str:
@@ -71,7 +71,7 @@ class Invocation:
         return self._context
 
     def _run_by(self, run: Runner) -> object:
-        """Run the function, again if middleware retries it."""
+        """Run the function; middleware may call this again to retry."""
         kwargs = dict(self.arguments)
         if (parameter := self._tool.signature.context) is not None:
             kwargs[parameter] = self._own_context()
@@ -95,13 +95,13 @@ class Observation(msgspec.Struct, frozen=True):
     """One call's outcome."""
 
     kind: Kind
-    """What was called."""
+    """The kind of entry that was called."""
     name: str
     """The name of the tool or prompt, or the resource's URI."""
     wire: str
     """The wire, such as "rest" or "mcp"."""
     caller: str
-    """The client's address, as far as the wire knows it."""
+    """The client's address, if the wire knows it."""
     seconds: float
     """How long the call took."""
     reply: Reply[Any] | None
@@ -147,9 +147,9 @@ def _require_list(option: str, given: object) -> None:
 
 
 _VARIADIC = 0x0C
-"""The flags of a function's code that takes *args or **kwargs."""
+"""The code flags of a function that takes *args or **kwargs."""
 _ASYNC = 0x80
-"""The flag of a coroutine function's code."""
+"""The code flag of a coroutine function."""
 
 
 def with_middleware(kind: Kind, run: Runner) -> Runner:
@@ -172,9 +172,9 @@ def with_middleware(kind: Kind, run: Runner) -> Runner:
 
 
 async def _without_loop(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
-    """Run middleware where no event loop runs yet.
+    """Run middleware when no event loop is running yet.
 
-    An async tool needs one, and so may middleware if the program has imported asyncio.
+    An async tool needs a loop, and so may middleware if the program has imported asyncio.
     """
     if tool.is_async or "asyncio" in sys.modules:
         await ON_LOOP
@@ -182,7 +182,7 @@ async def _without_loop(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
 
 
 def _chain(tool: Tool, run: Runner) -> Next:
-    """Return the tool's middleware and its function as one function."""
+    """Return one function that runs the tool's middleware and its function."""
 
     async def run_function(call: Invocation) -> Any:
         value = call._run_by(run)
@@ -223,7 +223,7 @@ def _link(middleware: Middleware, following: Next) -> Next:
 
 
 def _for_app(app: Registry | None, step: Next) -> Next:
-    """Return *step*, which is middleware of *app*; None means the tool's own app."""
+    """Return *step* as middleware of *app*; None means the tool's own app."""
 
     async def step_of_app(call: Invocation) -> Any:
         before, call._including = call._including, app

@@ -43,7 +43,7 @@ _WITHOUT_DATA = (
 _STRUCT_META = type(msgspec.Struct)
 _PRINTED_STARTS = ("undefined", "Promise {", "Embedded ", "Audio ", "Image ")
 _SCALARS = frozenset({int, float, bool, type(None)})
-# The starts of a text that may be JSON, or the print of an object: then it is judged.
+# Text that starts with one of these may be JSON or a printed object, so it is inspected.
 _SUSPECT_STARTS = ("{", "[", "<", "```", " ", "\n", "\t", "\r", *_PRINTED_STARTS)
 _MEMBER_TYPES = {
     "content": list | tuple,
@@ -89,7 +89,7 @@ def _refuse_block(value: object) -> None:
 
 
 def may_be_finished(returns: ReturnType, value: object) -> bool:
-    """Return False for nearly all data, which then need not be judged."""
+    """Return False for nearly all data, which then needs no inspection."""
     if isinstance(value, dict):
         return not value.keys().isdisjoint(returns.marks)
     if isinstance(value, str):
@@ -131,19 +131,19 @@ def _encode_data(
     if returns.nested_blocks == "possible":
         try:
             encoded, data = output.encode(value)
-            # The JSON of every block has the first member, ours and the SDK's; that of the SDK's
-            # resource contents has the second.
+            # The JSON of every block, ours or the SDK's, has the first member; the JSON of the
+            # SDK's resource contents has the second.
             if b'"annotations":' not in encoded and b'"_meta":' not in encoded:
                 return encoded, data, content
         except InvalidOutput:
-            # It may have a block without a JSON form, such as FastMCP's Image.
+            # It may contain a block without a JSON form, such as FastMCP's Image.
             pass
     value, content = _take_blocks(value, content)
     return *output.encode(value), checked_content(content)
 
 
 def _take_blocks(value: object, content: tuple[Any, ...]) -> tuple[Any, tuple[Block, ...]]:
-    """Return *value* without blocks, and our blocks for *content* and for those in the value."""
+    """Return *value* without its blocks, and our blocks for *content* and for *value*'s blocks."""
     # Imported here, because few tools return such blocks.
     from ..dialects.foreign_blocks import take_blocks
 
@@ -151,7 +151,7 @@ def _take_blocks(value: object, content: tuple[Any, ...]) -> tuple[Any, tuple[Bl
 
 
 def _keep_text(exc: InvalidOutput, value: object) -> None:
-    """Keep a text that was returned instead of data, for the log: usually it is an error's."""
+    """Keep text returned instead of data, for the log: it is usually an error message."""
     exc.returned_text = value if isinstance(value, str) else None
 
 
@@ -171,7 +171,7 @@ def checked_error(error: Error, owner: str) -> Error:
     if isinstance(message, BaseException):
         error = _without_exception(error, message, owner)
     elif _is_suspect_text(message):
-        # Words for the code replace an empty text, a printed object and a whole result.
+        # Words derived from the code replace empty text, a printed object or a complete result.
         from .finished_reply import text_in
 
         readable = text_in(error.message) or text_in(words_of(_valid_text(error.code)))
@@ -179,7 +179,7 @@ def checked_error(error: Error, owner: str) -> Error:
     try:
         _through_json(error, Error, "error")
     except InvalidOutput as exc:
-        message = "the error of %s is sent in part, because some of it cannot be sent: %s"
+        message = "the error of %s is sent without the parts that cannot be sent: %s"
         logger().error(message, owner, exc, exc_info=exc.__cause__)
         # Leave out only the members, and the members of details, that cannot be sent.
         given = msgspec.structs.asdict(error)
@@ -214,7 +214,7 @@ def checked_content(blocks: Sequence[Any]) -> tuple[Block, ...]:
 
 
 def _own_content(blocks: Sequence[Any]) -> tuple[Block, ...]:
-    """Return our blocks for blocks of any library; raise InvalidOutput for another value."""
+    """Return our blocks for blocks of any library; raise InvalidOutput for any other value."""
     for index, block in enumerate(blocks):
         if not is_block(block):
             kind = type(block).__name__
@@ -250,7 +250,7 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
 
 
 def _is_suspect(returns: ReturnType, reply: Reply[Any]) -> bool:
-    """Return whether the data or a text of the reply has to be judged."""
+    """Return whether the reply's data or text must be inspected."""
     if reply.has_data and may_be_finished(returns, reply.data):
         return True
     return any(isinstance(block, Text) and _is_suspect_text(block.text) for block in reply.content)
@@ -291,7 +291,7 @@ def _checked_block(block: Block, path: str) -> Block:
 
 
 def _with_media_type(block: Image | Audio | Embedded, path: str) -> Block:
-    """Return the block with its bytes' media type; raise InvalidOutput if it cannot have that."""
+    """Return the block with its bytes' media type; raise InvalidOutput if it cannot be set."""
     is_media = isinstance(block, Image | Audio)
     if isinstance(block, Image | Audio):
         payload = block.data
@@ -325,7 +325,7 @@ def _through_json(value: object, kind: type[T], path: str) -> T:
 
 
 def _sent(name: str, member: object) -> dict[str, Any]:
-    """Return one member of an error as it is received, by its name; empty if it cannot be sent."""
+    """Return {name: value} as clients receive it; empty if the value cannot be sent."""
     with_one_member: dict[str, Any] = {name: member}
     try:
         received = _through_json(Error("", "", **with_one_member), Error, "error")

@@ -5,8 +5,8 @@ There are two runners. `run_in` is for every wire that serves; plain functions r
 
 On stdio and in a one-call process there is no event loop at first. A call is then stepped by hand,
 so that a plain one does not wait for the import of asyncio. Code that needs an event loop, such as
-an async tool or a time-out, awaits `ON_LOOP` first. Whoever steps the call then hands it to an
-event loop, which continues from that point.
+an async tool or a time-out, awaits `ON_LOOP` first. The code that steps the call then hands it to
+an event loop, which continues from that point.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _COROUTINES: Any = (CoroutineType, Unawaited)
-"""Results of a plain function that are awaited; `ctx.elicit` returns the second one."""
+"""A plain function's results of these types are awaited; `ctx.elicit` returns the second."""
 Runnable: TypeAlias = "Tool | Gate"
 """A function with its time-out, and whether it is async."""
 Runner: TypeAlias = Callable[[Runnable, dict[str, Any], Call], Any]
@@ -45,7 +45,7 @@ LargeDecoder: TypeAlias = Callable[[Tool, bytes, int], Awaitable[dict[str, Any]]
 
 ArgumentsDecoder: TypeAlias = Callable[[Tool, bytes], Awaitable[dict[str, Any]]]
 _CLOSING_SECONDS = 1.0
-"""The seconds that tasks left behind by a call get to end."""
+"""How many seconds the tasks left behind by a call have to finish."""
 NO_LOOP = "something waited, and there is no loop to wait on; import asyncio at the top"
 
 
@@ -72,7 +72,7 @@ async def decode_in_place(tool: Tool, raw: bytes, max_values: int) -> dict[str, 
 
 
 WaitFor: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
-"""Runs a coroutine to its end for a plain function, whose thread waits."""
+"""Runs a coroutine to completion for a plain function, whose thread waits."""
 
 
 class Execution(msgspec.Struct, frozen=True):
@@ -88,9 +88,9 @@ class Execution(msgspec.Struct, frozen=True):
 
 
 def execution_in(pool: ThreadPool, loop: LoopThread | None = None) -> Execution:
-    """Return the execution of a wire that serves: functions run in *pool*.
+    """Return the execution for a wire that serves: functions run in *pool*.
 
-    A plain function waits for coroutines on *loop* if no event loop made its call.
+    A plain function waits for coroutines on *loop* if its call did not come from an event loop.
     """
     from .thread_pool import ThreadPool
 
@@ -119,7 +119,7 @@ def execution_in(pool: ThreadPool, loop: LoopThread | None = None) -> Execution:
 
 
 def execution_in_place() -> Execution:
-    """Return the execution of a one-call process."""
+    """Return the execution for a one-call process."""
 
     @cache
     def pool() -> ThreadPool:
@@ -132,7 +132,7 @@ def execution_in_place() -> Execution:
 
 
 def run_in(pool: ThreadPool) -> Runner:
-    """Return a runner that runs a plain `def` in a thread of *pool*, because real ones block."""
+    """Return a runner that runs a plain `def` in a thread of *pool*, because most of them block."""
 
     def run(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
         running: object
@@ -150,7 +150,7 @@ def run_in(pool: ThreadPool) -> Runner:
 
 
 def run_in_place(pool: Callable[[], ThreadPool]) -> Runner:
-    """Return a runner that runs a plain `def` where the call is, unless a loop was needed already.
+    """Return a runner that runs a plain `def` in place, unless a loop has already been needed.
 
     A function with a time-out runs in a thread of *pool*.
     """
@@ -182,7 +182,7 @@ async def on_loop(steps: Coroutine[Any, Any, Any]) -> Any:
 def _is_being_cancelled() -> bool:
     import asyncio
 
-    # In a function of its own: the task keeps the exception, whose traceback keeps its frames.
+    # A separate function: the task keeps the exception, whose traceback keeps its frames.
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -210,7 +210,7 @@ async def _run_in_thread(pool: ThreadPool, tool: Runnable, kwargs: dict[str, Any
 
 
 def _waiting(pool: Callable[[], ThreadPool], own: LoopThread | None = None) -> WaitFor:
-    """Let a function in a thread wait for a coroutine on the loop of its call, or on *own*."""
+    """Let a function in a thread wait for a coroutine on its call's loop, or on *own*."""
 
     @cache
     def own_loop() -> LoopThread:
@@ -244,7 +244,7 @@ async def with_timeout(tool: Runnable, steps: Coroutine[Any, Any, Any]) -> Any:
             with pausable(clock):
                 return await steps
     except Exception as exc:
-        # Drivers of databases raise their own exceptions when a statement is cancelled.
+        # Database drivers raise their own exceptions when a statement is cancelled.
         if clock.expired() and not isinstance(exc, ToolError):
             raise timed_out(tool) from exc
         raise  # The tool itself raised it.
@@ -253,7 +253,7 @@ async def with_timeout(tool: Runnable, steps: Coroutine[Any, Any, Any]) -> Any:
 def timed_out(tool: Runnable) -> TimedOut:
     """Return the error for a call whose function took too long."""
     if not tool.is_async:
-        message = "%s %r took longer than %g seconds; its thread goes on without a caller"
+        message = "%s %r took longer than %g seconds; its thread is still running, without a caller"
         logger().warning(message, tool.noun, tool.name, tool.timeout)
     # A gate, a resource or a prompt only reads.
     may_repeat = (
@@ -272,7 +272,7 @@ def timed_out(tool: Runnable) -> TimedOut:
 
 
 class OnLoop:
-    """Awaited where an event loop is needed; on a loop it does nothing."""
+    """Awaited where an event loop is needed; does nothing if one is already running."""
 
     def __await__(self) -> Generator[OnLoop, None, None]:
         if running_loop() is None:
@@ -283,7 +283,7 @@ ON_LOOP = OnLoop()
 
 
 class InThread:
-    """The value of a function called in a thread of *pool*, for a coroutine without a loop."""
+    """Awaits a function called in a thread of *pool*, for a coroutine without a loop."""
 
     def __init__(
         self, pool: ThreadPool, function: Callable[..., Any], kwargs: dict[str, Any]
@@ -308,7 +308,7 @@ def run_at_once(steps: Coroutine[Any, Any, T]) -> T:
 
 
 def run_without_loop(steps: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end; an event loop is started only if the coroutine needs one."""
+    """Run a coroutine to completion; an event loop is started only if the coroutine needs one."""
     # A loop needs its own context, and the coroutine resets variables where it set them.
     context = copy_context()
     try:
@@ -331,5 +331,5 @@ def run_without_loop(steps: Coroutine[Any, Any, T]) -> T:
             task.cancel()
         if left:
             _, left = loop.run_until_complete(asyncio.wait(left, timeout=_CLOSING_SECONDS))
-        if not left:  # Closing would wait for them without a limit.
+        if not left:  # Closing the loop would wait for them indefinitely.
             runner.close()

@@ -82,7 +82,7 @@ def pipeline(
                 call.shape = reply.shape or tool.shape
             if reply.content and tool.has_lines:
                 call.shape = call.shape.with_lines()
-            # A task's reply is stored whole, and other wires have no budget.
+            # A task's reply is stored in full, and other wires have no budget.
             if tool.budget is None or call.wire != "mcp" or call.stage != "whole":
                 return reply
             # Imported here, so that tools without a budget do not pay for it.
@@ -92,7 +92,7 @@ def pipeline(
         except NeedsInput as question:
             return question
         except BaseException as exc:
-            # A thread left running by the call may check this and stop.
+            # A thread that the call left running may check this and stop.
             call.cancelled = True
             if must_propagate(exc, call.wire):
                 raise
@@ -107,7 +107,7 @@ def pipeline(
 async def _decode_slowly(
     run: Runner, decode: ArgumentsDecoder, call: Call, tool: Tool
 ) -> dict[str, Any]:
-    """Return the decoded arguments if the tool has gates, or the call may have many values.
+    """Return the decoded arguments if the tool has gates, or if the call may have many values.
 
     A text with fewer bytes than the value limit cannot exceed that limit.
     """
@@ -147,10 +147,10 @@ def _failed(
 
 
 def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any]:
-    """Return the refusal of a call of an unknown tool, or of one call too many."""
+    """Return the refusal for a call to an unknown tool, or for one call too many."""
     if (tool := call.tool) is not None:
         gates = tool.gates
-        # To a caller who may not see it, the tool does not exist.
+        # For a caller that may not see the tool, it does not exist.
         if gates is None or not (gates.hiding and gates.hide_from(Context(call).user)):
             return failure(
                 f"Too many calls in flight, more than {max_calls}",
@@ -181,7 +181,7 @@ class Tasks(Protocol):
     """The service that runs tasks: `answerback.tasks.service.TaskService`."""
 
     async def stop(self, seconds: float | None = None) -> None:
-        """Start no more tasks, and let those that run end."""
+        """Start no more tasks, and let the running ones finish."""
 
 
 class TaskStorage(Protocol):
@@ -189,7 +189,7 @@ class TaskStorage(Protocol):
 
     @property
     def blocks(self) -> bool:
-        """Whether methods may take long, so that an event loop calls them in a thread."""
+        """Whether methods may take a long time, so that an event loop calls them in a thread."""
 
     def close(self) -> None: ...
 
@@ -207,11 +207,11 @@ class Runtime:
     development = False
     """Whether widget files are reread each time."""
     task_slots: int | None = None
-    """How many tasks run here at a time; None takes the author's limit."""
+    """How many tasks run here at a time; None means the author's limit."""
     state: SharedState | None = None
-    """What this server shares with other hosts."""
+    """The state that this server shares with other hosts."""
     replies_file: str = ""
-    """The file in which all workers keep whole replies; empty if each process has its own."""
+    """The file in which all workers keep full replies; empty if each process has its own."""
     get_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
     """Returns the event loop for tasks, on a wire without its own."""
 
@@ -257,7 +257,7 @@ class Runtime:
 
     @property
     def runtime(self) -> Runtime:
-        """Itself: code between calls finds it as code in a call finds the call's runtime."""
+        """Itself: code between calls finds it the way code in a call finds the call's runtime."""
         return self
 
     @property
@@ -271,20 +271,20 @@ class Runtime:
 
     @cached_property
     def stored_replies(self) -> StoredReplies:
-        """The full replies of which clients got only a part."""
+        """The full versions of replies that clients received only in part."""
         if self._parent is not None:
             return self._parent.stored_replies
         # Imported here, so that apps without budgets do not pay for it.
         from ..fitting.reply_store import stored_replies_of
 
         made = stored_replies_of(self.registry, self.state, self.replies_file)
-        # Another thread may have made one meanwhile.
+        # Another thread may have made one in the meantime.
         shared: StoredReplies = self.__dict__.setdefault("stored_replies", made)
         return shared
 
     @cached_property
     def read_stored_reply(self) -> Handler:
-        """The handler of calls that read a stored reply."""
+        """The handler for calls that read a stored reply."""
         from .fitted_reply import stored_reply_resource
 
         resource = stored_reply_resource(self.registry)
@@ -301,11 +301,11 @@ class Runtime:
 
     @cached_property
     def admit(self) -> Handler:
-        """The handler of calls in the stage "admit": it returns ADMITTED, or a refusal."""
+        """The handler for calls in the "admit" stage: it returns ADMITTED, or a refusal."""
         run = self._execution.run
 
         def run_gates(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
-            # Gates run as tools do; the tool itself does not run.
+            # Gates run the way tools do; the tool itself does not run.
             return ADMITTED if tool is call.tool else run(tool, kwargs, call)
 
         return self._pipeline(self.registry.tools, run_gates, _as_it_is)
@@ -343,7 +343,7 @@ class Runtime:
             self.records.close()
 
     def close(self) -> None:
-        """End the threads; no call is made from now on."""
+        """End the threads; no calls may be made after this."""
         if "stored_replies" in self.__dict__ and self._parent is None:
             self.stored_replies.close()
         self._execution.close()
@@ -360,7 +360,7 @@ class Runtime:
         return self._observed(self._pipeline(table, run, reply_to), kind)
 
     def _pipeline(self, table: Mapping[str, Tool], run: Runner, reply_to: ReplyTo) -> Handler:
-        """Return the path of a call to an entry of *table*; it waits for the lifespan."""
+        """Return the path of a call to an entry in *table*; it waits for the lifespan."""
         handle = pipeline(self, table, run, reply_to)
         if self.registry.has_filters:
             from .gating import only_visible
@@ -375,7 +375,7 @@ class Runtime:
         return wait(handle, table, lifespan)
 
     def _observed(self, handle: Handler, kind: Kind) -> Handler:
-        """Return *handle*, with its outcomes shown to observers and recorded."""
+        """Return *handle*, wrapped so that outcomes are shown to observers and recorded."""
         if kind != "completion" and self.runs_middleware:
             from .middleware_and_observers import observed
 
@@ -402,7 +402,7 @@ def runtime_on_loop(
     task_store: TaskStorage | None = None,
     debug: bool = False,
 ) -> Runtime:
-    """Return the runtime of a wire with an event loop; plain functions run in threads beside it."""
+    """Return the runtime for a wire with an event loop; plain functions run in separate threads."""
     from .thread_pool import ThreadPool
 
     pool = ThreadPool(registry.limits.threads, registry.limits.wait)
@@ -413,7 +413,7 @@ def runtime_on_loop(
 
 
 def runtime_for_tasks(wire: Runtime, threads: int) -> Runtime:
-    """Return the runtime for tasks. It has its own threads, because tasks hold them for long."""
+    """Return the runtime for tasks, which have their own threads and hold them for a long time."""
     from .thread_pool import ThreadPool
 
     execution = execution_in(ThreadPool(threads))
@@ -421,12 +421,12 @@ def runtime_for_tasks(wire: Runtime, threads: int) -> Runtime:
 
 
 def runtime_for_one_call(registry: Registry) -> Runtime:
-    """Return the runtime of a one-call process, without an event loop if possible."""
+    """Return the runtime for a one-call process, without an event loop if possible."""
     return Runtime(registry, execution_in_place())
 
 
 def serving(registry: Registry) -> Runtime | None:
-    """Return the runtime of the current call of *registry*, or the newest one that serves it."""
+    """Return the runtime of the current call to *registry*, or else the newest one serving it."""
     running = current_runtime()
     if running is not None and running.registry is registry:
         return running

@@ -15,7 +15,7 @@ from .runners import ON_LOOP
 
 
 def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:
-    """Return *handle*, which waits for the lifespan."""
+    """Return *handle*, wrapped to wait for the lifespan."""
 
     async def handle_when_started(call: Call) -> Outcome:
         is_waiting = not lifespan.is_open
@@ -27,10 +27,10 @@ def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> H
                 await lifespan.wait(call.wire)
             except Exception as exc:
                 if call.wire == "memory":
-                    raise  # In memory the caller is a test or a program, and sees the cause.
+                    raise  # In memory, the caller is a test or a program, and may see the cause.
                 if not (lifespan.is_reported or isinstance(exc, LifespanFailed)):
                     log_failure(failed(exc, "start"))
-                hint = "try again later; the log of the server says why"
+                hint = "try again later; the server's log says why"
                 return failure("The server could not start", code="UNAVAILABLE", hint=hint)
         return await handle(call)
 
@@ -38,7 +38,7 @@ def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> H
 
 
 def in_lifespan(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:
-    """Return *handle*, for a one-call process: the lifespan runs around the call."""
+    """Return *handle* for a one-call process: the lifespan runs around the call."""
 
     async def handle_in_lifespan(call: Call) -> Outcome:
         if call.name not in tools:
@@ -73,7 +73,7 @@ async def _open(lifespan: Lifespan, call: Call) -> Callable[[], Awaitable[object
 
 
 async def _close(lifespan: Lifespan, stack: ExitStack) -> None:
-    """Close a plain lifespan, within its time. Log a failure: the call has its reply."""
+    """Close a plain lifespan within its time limit; only log a failure: the call has its reply."""
     seconds = lifespan.seconds
     try:
         with _raise_after(seconds):
@@ -108,7 +108,7 @@ class _TooLate(BaseException):
 def _raise_after(seconds: float) -> Iterator[None]:
     """Raise _TooLate in the block after *seconds*, and every second after that.
 
-    A signal does it, because the block runs in the thread that opened the lifespan. Where signals
+    It uses a signal, because the block runs in the thread that opened the lifespan. Where signals
     are unavailable, as on Windows and outside the main thread, the block has no time limit.
     """
 

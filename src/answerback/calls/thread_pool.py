@@ -36,10 +36,10 @@ class Job(Protocol):
 
     @property
     def is_lost(self) -> bool:
-        """Whether nobody waits for the function any longer."""
+        """Whether the caller has stopped waiting for the function."""
 
     def run(self) -> None:
-        """Call the function, unless nobody waits for it, and keep its outcome."""
+        """Call the function, unless its caller has stopped waiting, and keep its outcome."""
 
     def finish(self) -> None:
         """Give the outcome to the caller; the thread is already free."""
@@ -52,8 +52,8 @@ class ThreadPool:
     """At most *size* threads, started as they are needed; they die with the process.
 
     Up to *size* more replace lost threads: those still running a call that timed out or was
-    cancelled. When all are lost, calls are refused until a thread returns. Calls that wait *wait*
-    seconds while no running call ends are refused too.
+    cancelled. When all threads are lost, calls are refused until one of them returns. Calls that
+    wait *wait* seconds while no running call ends are refused too.
 
     A function may itself make calls, with `asyncio.run(app.call(…))`. While its thread waits for
     them another one replaces it, so nested calls cannot use up the threads.
@@ -71,18 +71,18 @@ class ThreadPool:
     def reset(self) -> None:
         """Start without threads and calls: a forked child inherits none of the parent's threads."""
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        """The waiting calls; None only wakes a thread that may be surplus."""
+        """The waiting calls; None just wakes a thread that may be surplus."""
         self._mailboxes: dict[asyncio.AbstractEventLoop, _LoopMailbox] = {}
         self._started = 0
         self._unfinished = 0
         self._lock = threading.Lock()
         self._running: dict[int, Job] = {}
-        """The call that each thread runs, by the thread's number."""
+        """The call that each thread is running, by thread number."""
         self._nested: dict[int, int] = {}
-        """The number of calls that each thread with its own loop waits for, by thread number."""
+        """How many calls each thread with its own loop is waiting for, by thread number."""
         self._reported_lost = 0
         self._held_since: float | None = None
-        """When a call began to wait for a thread; None after a call ended."""
+        """When a call began to wait for a thread; None once a call has ended."""
         self._timer: threading.Timer | None = None
         """Runs while calls wait for a thread."""
 
@@ -99,7 +99,7 @@ class ThreadPool:
         kwargs: dict[str, Any],
         loop: asyncio.AbstractEventLoop,
     ) -> asyncio.Future[Any]:
-        """Call the function in a thread, with the context variables of the running task."""
+        """Call the function in a thread, with the running task's context variables."""
         mailbox = self._mailboxes.get(loop)
         if mailbox is None:
             for other in [other for other in list(self._mailboxes) if other.is_closed()]:
@@ -129,7 +129,7 @@ class ThreadPool:
         self.make_room()
 
     def _count_nested(self, future: asyncio.Future[Any]) -> None:
-        """Stop counting a thread whose function makes a call, until the call is done."""
+        """Stop counting a thread while its function waits for a call that it made."""
         thread = threading.get_ident()
 
         def end(_: object) -> None:
@@ -210,7 +210,7 @@ class ThreadPool:
         try:
             name = f"answerback-{self._started}"
             threading.Thread(target=self._work, name=name, daemon=True).start()
-        except RuntimeError as exc:  # The system has no more threads; the others must do.
+        except RuntimeError as exc:  # No more threads available; the others must do.
             with self._lock:
                 self._started -= 1
                 refused = self._withdraw() if self._started <= self.lost else []
@@ -235,7 +235,7 @@ class ThreadPool:
         return sum(job.is_lost for job in list(self._running.values()))
 
     def check(self) -> HealthState:
-        """Report whether plain functions can run: not all threads are lost or held for long."""
+        """Report whether plain functions can run: not all threads are lost or busy for too long."""
         lost = self.lost
         details: dict[str, bool | int | str] = {"limit": self._size, "lost": lost}
         waiting = self._unfinished - len(self._running)
@@ -278,7 +278,7 @@ class ThreadPool:
 
 
 class _LoopMailbox:
-    """The mailbox out of one loop and back to it: many jobs or results, one wake-up."""
+    """Carries jobs out of one loop and results back to it: many of them, one wake-up."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, submit: Callable[[Sequence[Job]], None]
@@ -325,7 +325,7 @@ class _LoopMailbox:
 
 
 class _LoopJob:
-    """A function call that a future of the loop waits for."""
+    """A function call whose outcome goes to a future of the loop."""
 
     __slots__ = ("_context", "_function", "_kwargs", "_mailbox", "error", "future", "loop", "value")
 
@@ -348,7 +348,7 @@ class _LoopJob:
     def run(self) -> None:
         if not self.future.cancelled():
             self.value, self.error = outcome_of(self._context, self._function, self._kwargs)
-        del self  # The traceback of an error keeps this frame, and the job keeps the error.
+        del self  # An error's traceback keeps this frame alive, and the job keeps the error.
 
     def finish(self) -> None:
         self._mailbox.post(self)
@@ -374,7 +374,7 @@ def outcome_of(
         return None, error
 
 
-# A future cannot carry StopIteration; the others would end the loop or the waiting task.
+# A future cannot carry StopIteration; the other exceptions would end the loop or the waiting task.
 _MUST_NOT_LEAVE = (StopIteration, KeyboardInterrupt, GeneratorExit)
 
 

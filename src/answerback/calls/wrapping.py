@@ -47,9 +47,9 @@ def wrap(fn: Any = None, /, *, nan: Nan | None = None) -> Any:
     """Return an async function with *fn*'s parameters that returns an envelope.
 
     An envelope that *fn* returns is only completed. An unexpected exception is masked: the caller's
-    message has a reference, and the log has the traceback with it.
-    With nan="null" NaN and infinities become null; without *nan* the App that the function is
-    registered with decides, and elsewhere such a float is an error.
+    message has a reference, and the log has the traceback under that reference. With nan="null" NaN
+    and infinities become null; without *nan* the App that the function is registered with decides,
+    and elsewhere such a float is an error.
     """
     if nan not in (None, *get_args(Nan)):
         raise TypeError(f"nan={nan!r} should be 'refuse' or 'null'")
@@ -62,7 +62,7 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
     @wraps(fn)
     async def call(*args: P.args, **kwargs: P.kwargs) -> Envelope:
         try:
-            # As `toolFn(args || {})`: a function of one object may be called without it.
+            # Like `toolFn(args || {})`: a function that takes one object may be called without it.
             result = fn(*args, **kwargs) if args or kwargs or not _takes_one(fn) else fn_of_one({})
             if isinstance(result, Awaitable):
                 result = await result
@@ -96,7 +96,7 @@ def _takes_one(fn: Callable[..., Any]) -> bool:
 class WrappedFunction(NamedTuple):
     """A function that `wrap` wrapped; an App serves the function itself.
 
-    A decorator around *made* copies this from it, so an App compares *made* with what it got.
+    A decorator around *made* copies this attribute, so an App compares *made* with what it got.
     """
 
     fn: Callable[..., Any]
@@ -112,7 +112,7 @@ def _envelope_members(result: Envelope) -> Envelope:
 
 
 def _with_null(result: object) -> Any:
-    """Return the result with null for NaN and infinities, except in blocks."""
+    """Return the result with NaN and infinities replaced by null, except in blocks."""
     match result:
         case Reply(data=data):
             if data is msgspec.UNSET:
@@ -149,7 +149,7 @@ def _envelope_from_result(result: Any) -> Envelope:
         return complete_envelope(found, failed=True)
     match found:
         case {"error": error} if error:
-            # It may be data about an error, so it is not for the envelope's own member.
+            # It may be data about an error, so it does not belong in the envelope's own member.
             return _envelope_from_reply(Reply(data=result))
         case {"content": [*_]} | {"success": bool()}:
             return complete_envelope(found)
@@ -209,7 +209,7 @@ def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
     details = members.pop("details", None)
     if not isinstance(code := members.get("code"), str):
         members["code"] = UNKNOWN_ERROR
-        # Such as an HTTP status, which is kept if the details are free.
+        # Such as an HTTP status, which becomes the details if there are none.
         details = {"code": code} if details is None and code is not None else details
     if details is not None:
         members["details"] = details if isinstance(details, dict) else {"details": details}
@@ -217,7 +217,7 @@ def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
 
 
 def _timestamp(found: object) -> datetime:
-    """Return the envelope's time stamp in UTC, or the current time if it has no readable one."""
+    """Return the envelope's timestamp in UTC, or the current time if it has no readable one."""
     try:
         match found:
             case datetime():

@@ -1,4 +1,4 @@
-"""Cut lists: where a stored list continues, and the items from there on.
+"""Cut lists: where a stored list continues, and the items from that point on.
 
 A `Page` that is too large ends earlier, and its `next` continues it.
 """
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 ITEMS = "items"
 DATA = "data"
-"""The member with the data, where the arguments of its call are stored too."""
+"""The member with the data, if the arguments of its call are stored too."""
 _STARTS = {ITEMS: b'{"items":[', DATA: b'{"data":[', f"{DATA}.{ITEMS}": b'{"data":{"items":['}
 """How the JSON of each stored reply begins, by the path of its list."""
 _MORE = 4096
-"""So many bytes are read beyond those of a full page, so that its last item is complete."""
+"""How many bytes are read beyond a full page, so that its last item is complete."""
 _items = msgspec.json.Decoder(list[msgspec.Raw])
-# The values do not matter, only where they end.
+# Only the ends of the values matter, not the values.
 _scan = json.JSONDecoder(parse_int=len, parse_float=len).raw_decode
 
 
@@ -48,7 +48,7 @@ _calls = msgspec.json.Decoder(_StoredCall)
 
 
 class StoredList(NamedTuple):
-    """The items of a stored list from a part on: all of them, or as many as were wanted."""
+    """The items of a stored list, starting at a part: all of them, or as many as were wanted."""
 
     data: list[msgspec.Raw] | Page[msgspec.Raw]
     arguments: bytes
@@ -56,17 +56,17 @@ class StoredList(NamedTuple):
 
 
 def first_part(id: str, path: str, body: bytes, items: bytes) -> tuple[StoredPart, list[int]]:
-    """Return the list at *path* of a reply as a part, and the bytes of each of its *items*."""
+    """Return the list at *path* in a reply as a part, and the size in bytes of each item."""
     sizes = [memoryview(item).nbytes for item in _items.decode(items)]
     start = _STARTS[path]
     end = len(start) + sum(sizes) + len(sizes) - 1
-    # Only JSON without spaces has its items where their sizes say.
+    # Only in JSON without spaces do the sizes give the positions of the items.
     at = len(start) if body.startswith(start) and body.startswith(b"],", end) else 0
     return StoredPart(id, path, 0, at, end, len(sizes)), sizes
 
 
 def part_after(part: StoredPart, count: int, sizes: Sequence[int]) -> StoredPart:
-    """Return the part that follows the first *count* items of *part*; *sizes* are their bytes."""
+    """Return the part after the first *count* items of *part*; *sizes* are their sizes in bytes."""
     is_known = part.at and len(sizes) >= count
     at = part.at + sum(sizes[:count]) + count if is_known else 0
     return msgspec.structs.replace(part, offset=part.offset + count, at=at)
@@ -75,14 +75,14 @@ def part_after(part: StoredPart, count: int, sizes: Sequence[int]) -> StoredPart
 async def read_page(
     replies: StoredReplies, part: StoredPart, owner: str, room: int | None
 ) -> Page[msgspec.Raw] | None:
-    """Return a stored page from *part* on; None if it is no longer stored.
+    """Return a stored page, starting at *part*; None if it is no longer stored.
 
-    It has all the remaining items, or more than fit into *room* characters.
+    It has all remaining items, or more than fit into *room* characters.
     """
     if room is None:
         found = await _read(replies, part, owner)
     else:
-        # A list of few items is cut in another way.
+        # A list with few items is cut differently.
         enough = lambda length, count: length > room and count > FEW  # noqa: E731
         found = await _read(replies, part, owner, room * UTF8_BYTES, enough)
     return found.data if found is not None and isinstance(found.data, Page) else None
@@ -91,7 +91,7 @@ async def read_page(
 async def read_list(
     replies: StoredReplies, part: StoredPart, owner: str, limit: int | None
 ) -> StoredList | None:
-    """Return at least *limit* items of a stored list, or all the remaining ones.
+    """Return at least *limit* items of a stored list, or all remaining ones.
 
     None if it is no longer stored.
     """
@@ -108,10 +108,10 @@ async def _read(
     size: int = 0,
     is_enough: Callable[[int, int], bool] | None = None,
 ) -> StoredList | None:
-    """Return a stored list from *part* on: all of it, or the first items that are enough.
+    """Return a stored list, starting at *part*: all of it, or as many items as are enough.
 
-    Only those are read, *size* bytes at first, so that the cost of a page does not depend on the
-    length of the list. *is_enough* gets the characters and the number of the items.
+    Only those items are read, *size* bytes at first, so that the cost of a page does not depend on
+    the length of the list. *is_enough* gets the number of characters and of items.
     """
     if is_enough is None or not part.at:
         stored = await replies.find(part.id, owner)
@@ -141,7 +141,7 @@ def _decoded(body: bytes, part: StoredPart, skipped: int = 0) -> StoredList:
 
 
 def _bytes_of_items(window: bytes, is_enough: Callable[[int, int], bool]) -> int | None:
-    """Return how long the first items are that are enough; None if the window ends before."""
+    """Return the length of the items that are enough; None if the window ends before that."""
     text = window.decode(errors="ignore")
     at = count = 0
     try:
@@ -167,7 +167,7 @@ class Paging(NamedTuple):
     cursor: Callable[[StoredPart], str]
     """Returns the cursor that continues at a part."""
     sizes: Sequence[int] = ()
-    """The bytes of each stored item from the part on; empty for a stored reply."""
+    """The size in bytes of each stored item, starting at the part; empty for a stored reply."""
 
 
 class _Counts(msgspec.Struct):
@@ -179,14 +179,14 @@ _counts = msgspec.json.Decoder(_Counts)
 
 
 def items_in_all(page: bytes, cut: Cut) -> int | None:
-    """Return how many items all pages have together; None if *page* does not say it."""
+    """Return how many items all pages have in total; None if *page* does not say."""
     counts = _counts.decode(page)
     is_only_page = counts.total is None and counts.next is None
     return cut.total if is_only_page else counts.total
 
 
 def first_page(body: bytes, uri: str | None, paging: Paging) -> Paging:
-    """Return how a page continues that the tool has just returned; *body* is stored at *uri*."""
+    """Return how a page that the tool has just returned continues; *body* is stored at *uri*."""
     if uri is None:
         return paging
     items = _members.decode(body)[ITEMS]
@@ -204,7 +204,7 @@ def shortened_page(encoded: bytes, cut: Cut, paging: Paging) -> bytes:
 
 
 def path_in_reply(path: str, part: StoredPart | None) -> str:
-    """Return where something in a page is in the reply that the page comes from."""
+    """Return the path, in the reply that a page comes from, of something in that page."""
     if part is None or not path.startswith(f"{ITEMS}."):
         return path
     index, dot, below = path.removeprefix(f"{ITEMS}.").partition(".")

@@ -36,7 +36,7 @@ _TUPLE: Schema = {"prefixItems": []}
 _WRAPPING = 20
 """More than the characters that a shape adds to the data, as in `{"result":…}`."""
 CONTENT = "content[]"
-"""The path of all texts; reserved, and hardly the name of a member."""
+"""The path of all texts; reserved, and unlikely to be the name of a member."""
 Keep: TypeAlias = Callable[[bytes], Awaitable[str | None]]
 """Stores the JSON of a full reply and returns its URI; None if it cannot be stored."""
 _PREVIEW = 1000
@@ -51,7 +51,7 @@ _decode = msgspec.json.Decoder(list[str]).decode
 async def fit(
     reply: Reply[Any], tool: Tool, shape: Shape, keep: Keep, paging: Paging | None = None
 ) -> Reply[Any]:
-    """Return a success within the tool's budget, or the error TOO_LARGE; errors stay as they are.
+    """Return a success within the tool's budget, or a TOO_LARGE error; errors are left unchanged.
 
     *keep* stores the full reply if it is too large. *paging* is for a tool that returns pages.
     """
@@ -94,7 +94,7 @@ class LargeReply:
         """Return the reply with its lists and texts cut; None if that is not enough."""
         texts = self._texts.parts()
         data = self._data_part(cuts_texts=True)
-        # The two halves have nothing in common, if the text is the author's own.
+        # The two halves have nothing in common if the text is the author's own.
         if texts and self._tool.contract.text in ("own", "readable"):
             return await self._cut(data, texts)
         return await self._cut([*data, *texts])
@@ -143,7 +143,7 @@ class LargeReply:
                 count = self._part.count or cut.total + self._part.offset
                 of_list = _replace(cut, total=count)
                 cuts = [of_list if each is cut else each for each in cuts]
-        # Without the author's texts, the note, which is a text, would replace that of the data.
+        # If the author gave no text, the note would take the place of the data's text.
         has_texts = any(isinstance(block, Text) for block in reply.content)
         is_text_only = not shape.structured or contract.text in ("own", "readable")
         if encoded is not None and is_text_only and not has_texts:
@@ -171,7 +171,7 @@ class LargeReply:
         return CutNote(cut, await self._uri(""), path, cut.path, before, in_all)
 
     async def _uri(self, path: str) -> str | None:
-        """Return the URI of the full reply: of the data, or of the texts in the content."""
+        """Return the URI of the full reply, which is the data or the texts in the content."""
         if not path and self._part is not None:
             return PREFIX + self._part.id
         if path not in self._uris:
@@ -180,7 +180,7 @@ class LargeReply:
         return self._uris[path]
 
     def _checked(self, reply: Reply[Any]) -> Reply[Any] | None:
-        """Return the reply with its data; None if the type refuses what is left of it."""
+        """Return the reply with the cut data; None if the type does not accept it."""
         assert reply.encoded is not None
         data = msgspec.json.decode(reply.encoded)
         if self._tool.returns.declared:
@@ -193,17 +193,17 @@ class LargeReply:
         return _replace(reply, data=data)
 
     async def refused(self) -> Reply[Any]:
-        """Return the error for a reply that its schema does not allow to cut."""
+        """Return the error for a reply that cannot be cut without breaking its schema."""
         reply, contract = self._reply, self._tool.contract
         size = sent_size(reply, self._shape, contract)
         body = reply.encoded or self._texts.body
         uri = await self._uri(CONTENT if reply.encoded is None else "")
         error = failure(
-            f"The reply has {size:,} characters, more than the {self._budget:,} that are sent, "
-            "and it cannot be cut to that size within its schema",
+            f"The reply has {size:,} characters, more than the {self._budget:,} allowed, "
+            "and its schema does not let it be cut to that size",
             code="TOO_LARGE",
             details={"characters": size, "budget": self._budget},
-            hint="ask for less" if uri is None else f"ask for less, or read the whole: {uri}",
+            hint="ask for less" if uri is None else f"ask for less, or read the full reply: {uri}",
         )
         links = () if uri is None else (link(uri),)
         error = _replace(error, content=links)
@@ -215,7 +215,7 @@ class LargeReply:
 
 
 class ContentTexts:
-    """The texts of blocks: of `Text`, and of embedded files without a form of their own."""
+    """The texts of blocks: of `Text` blocks, and of embedded text files."""
 
     def __init__(self, content: Sequence[Block]) -> None:
         self._content = content
@@ -227,12 +227,12 @@ class ContentTexts:
 
     @property
     def body(self) -> bytes:
-        """The JSON of all texts, as a list; of a single text, the text."""
+        """All texts as a JSON list; a single text as a JSON string."""
         texts = list(self._texts.values())
         return _encode(texts[0] if len(texts) == 1 else texts)
 
     def parts(self) -> list[Single]:
-        """Return the part that may be cut, if there are texts."""
+        """Return the part that may be cut, if there is any text."""
         if not self._texts:
             return []
         encoded = _encode(list(self._texts.values()))
@@ -241,7 +241,7 @@ class ContentTexts:
         return [Single(CONTENT, plan.piece(CONTENT, schema, encoded))]
 
     def content_with(self, kept: bytes | None) -> tuple[Block, ...]:
-        """Return the blocks with the texts that were kept, without those that were left out."""
+        """Return the blocks with the remaining texts, without those that were dropped."""
         if kept is None:
             return tuple(self._content)
         texts = dict(zip(self._indexes, _decode(kept), strict=False))
@@ -252,7 +252,7 @@ class ContentTexts:
         )
 
     def path_in_reply(self, cut: Cut) -> str:
-        """Return where a text is in the stored body; empty for all of it."""
+        """Return the path of a text in the stored body; empty for the entire body."""
         return "" if len(self) == 1 else cut.path.removeprefix(CONTENT).removeprefix(".")
 
     def named(self, cut: Cut) -> Cut:
@@ -281,11 +281,11 @@ class CutNote(NamedTuple):
     path: str
     """Where the list or the text is in the full reply."""
     name: str
-    """What the reader knows it as; empty if the reply is nothing else."""
+    """The name that the reader knows it by; empty if it is the entire reply."""
     before: int | None = None
-    """For the items of a page, how many are on earlier pages; its `next` continues."""
+    """For the items of a page, how many are on earlier pages; its `next` leads to the rest."""
     in_all: int | None = None
-    """For the items of a page, how many there are on all pages; None if that is not known."""
+    """For the items of a page, how many there are on all pages; None if unknown."""
 
 
 def notes(cuts: Sequence[CutNote]) -> tuple[Block, ...]:
@@ -294,7 +294,7 @@ def notes(cuts: Sequence[CutNote]) -> tuple[Block, ...]:
         return ()
     lines = [_line(each) for each in cuts[:_SHOWN]]
     if more := len(cuts[_SHOWN:]):
-        lines.append(f"Lists and texts that were cut too: {more:,}.")
+        lines.append(f"Other lists and texts that were cut: {more:,}.")
     uris = dict.fromkeys(each.uri for each in cuts)
     return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
 
@@ -307,14 +307,14 @@ def _line(note: CutNote) -> str:
     elif in_all == cut.total:
         shown = f"Showing items {before + 1:,} to {before + cut.returned:,} of {in_all:,}."
     else:
-        # The list is one of the tool's own pages, and what comes before it is not known here.
+        # The list is one of the tool's own pages, so the number of items before it is unknown.
         of = "" if in_all is None else f" of {in_all:,}"
         shown = f"Showing {cut.returned:,}{of} items."
     return f"{shown} {how_to_continue(note)}"
 
 
 def how_to_continue(note: CutNote) -> str:
-    """Return the sentence that says how to get what follows a cut."""
+    """Return the sentence that says how to get the rest after a cut."""
     if note.uri is None:
         return "The rest was not kept: ask for less."
     if note.before is not None:
@@ -362,15 +362,15 @@ _decode_sent = msgspec.json.Decoder(_Sent).decode
 
 
 def sent_size(reply: Reply[Any], shape: Shape, contract: Contract) -> int:
-    """Return the characters of the larger half."""
+    """Return the number of characters in the larger half."""
     sent = _decode_sent(mcp.write(reply, shape, contract))
     return max(sum(block.size for block in sent.content), characters(bytes(sent.structured)))
 
 
 def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) -> bool:
-    """Return whether a half of the reply has more than *budget* characters."""
+    """Return whether either half of the reply has more than *budget* characters."""
     encoded = reply.encoded
-    # Most replies need not be written to know their size.
+    # The size of most replies can be judged without writing them.
     if encoded is not None and shape.structured:
         if len(encoded) > budget * UTF8_BYTES:
             return True

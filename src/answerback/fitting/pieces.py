@@ -1,10 +1,10 @@
-"""Pieces of a reply: the values in its data and its texts, each with the room it needs.
+"""Pieces of a reply: the values in its data and its texts, each with the space it needs.
 
 They are cut in this order: lists lose their last items, the largest list first; if that is not
 enough, long texts lose their ends too. A list that had items keeps at least one, because a client
-that does not read the note would take an empty list for the answer.
+that ignores the note would take an empty list as the answer.
 
-Sizes are in characters of compact JSON. Only what is cut is decoded: a list's items stay text.
+Sizes are in characters of compact JSON. Only values to be cut are decoded; list items stay encoded.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class ValueSchemas:
-    """A document with the schema of a reply's data; an empty one allows everything."""
+    """The document with the schema for a reply's data; an empty one allows everything."""
 
     def __init__(self, root: Schema) -> None:
         self._root = root
 
     def resolved(self, schema: object, encoded: bytes) -> Schema | None:
-        """Return the keywords for this value, with references followed and a union's member taken.
+        """Return the keywords for this value, with references followed and a union's member chosen.
 
-        None if the value must stay as it is, or if a reference leads nowhere.
+        None if the value must not change, or if a reference leads nowhere.
         """
         found: Schema = {}
         waiting: list[object] = [schema]
@@ -62,7 +62,7 @@ class ValueSchemas:
         return None
 
     def _target(self, reference: object) -> object:
-        """Return the schema of a reference inside the document; None for any other."""
+        """Return the schema that a reference in this document points to; None for others."""
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
         target: object = self._root
@@ -72,7 +72,7 @@ class ValueSchemas:
         return target
 
     def _member(self, members: Iterable[object], encoded: bytes) -> object:
-        """Return the first member of a union that a value may be of; None if there is none."""
+        """Return the first member of a union that a value may match; None if there is none."""
         names = decode_members(encoded) if encoded.startswith(b"{") else {}
         for member in members:
             found = self.resolved_member(member)
@@ -112,7 +112,7 @@ def _may_be(schema: Schema, encoded: bytes, members: dict[str, msgspec.Raw]) -> 
 
 
 def _is_allowed(schema: object, value: msgspec.Raw) -> bool:
-    """Return False if a schema lists its values, as the tag of a class does, and not this one."""
+    """Return False if a schema lists its values, as for a class's tag, but not this one."""
     if not isinstance(schema, dict) or not _FIXED_VALUE & schema.keys():
         return True
     values = [schema["const"]] if "const" in schema else schema["enum"]
@@ -120,13 +120,13 @@ def _is_allowed(schema: object, value: msgspec.Raw) -> bool:
 
 
 def least(schema: Schema, keyword: Literal["minItems", "minLength"]) -> int:
-    """Return the least length that the schema allows."""
+    """Return the minimum length that the schema allows."""
     found = schema.get(keyword, 0)
     return int(found) if isinstance(found, int | float) else 0
 
 
 def item_schema(schema: Schema, index: int) -> object:
-    """Return the schema of a list's item, or of a tuple's."""
+    """Return the schema for an item of a list or a tuple."""
     first = schema.get("prefixItems", ())
     items = schema.get("items", True)
     if isinstance(items, list):  # Before 2020-12, a tuple's schemas were in `items`.
@@ -135,7 +135,7 @@ def item_schema(schema: Schema, index: int) -> object:
 
 
 def member_schema(schema: Schema, name: str) -> object:
-    """Return the schema of an object's member; None if only a pattern could say it."""
+    """Return the schema for an object's member; None if only a pattern could match it."""
     properties = schema.get("properties", {})
     if name in properties:
         return properties[name]
@@ -143,28 +143,28 @@ def member_schema(schema: Schema, name: str) -> object:
 
 
 UTF8_BYTES = 4
-"""The most bytes of one character in UTF-8."""
+"""The maximum bytes in one UTF-8 character."""
 LONG_TEXT = 200
-"""A text of at most so many characters is never cut: it may be a name, an address or a key. A cut
-text keeps at least as many."""
+"""A text of at most this many characters is never cut: it may be a name, an address or a key. A cut
+text keeps at least this many."""
 FEW = 10
-"""A list of at most so many items keeps them all, if its first item is too large to stay whole."""
+"""A list of at most this many items keeps them all if its first item is too large to stay uncut."""
 _NEAR = 4
-"""A line border is near if the text loses at most this fraction more than it must: a quarter."""
+"""A line break is near if cutting there loses at most this fraction of the text: a quarter."""
 
 _DEEPEST = 60
-"""Values inside so many others stay whole: pieces call each other, as deep as the data is."""
+"""Values nested deeper than this are not cut: pieces recurse as deep as the data does."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 def characters(encoded: bytes) -> int:
-    """Return how many characters a text in UTF-8 has."""
+    """Return how many characters a UTF-8 text has."""
     return len(encoded) if encoded.isascii() else len(encoded.decode())
 
 
 class ValuePiece:
-    """A value that stays whole."""
+    """A value that is never cut."""
 
     def __init__(self, path: str, encoded: bytes) -> None:
         self.path = path
@@ -173,7 +173,7 @@ class ValuePiece:
 
     @property
     def smallest(self) -> int:
-        """The characters that remain if everything is cut that may be cut."""
+        """The number of characters that remain if everything is cut as far as allowed."""
         return self.size
 
     def cut(self, room: int, cuts: list[Cut]) -> bytes:
@@ -182,14 +182,14 @@ class ValuePiece:
 
 
 class CutPlan(msgspec.Struct, frozen=True):
-    """Makes the pieces of values that are inside *depth* others."""
+    """Makes the pieces for values nested *depth* levels deep."""
 
     schemas: ValueSchemas
     cuts_texts: bool = False
     depth: int = 0
 
     def piece(self, path: str, schema: object, encoded: bytes) -> ValuePiece:
-        """Return the piece for a value with this schema; no white space is before its JSON."""
+        """Return the piece for a value with this schema; its JSON has no leading white space."""
         kind = _KINDS.get(encoded[0], "other")
         if kind == "other" or self.depth > _DEEPEST or (kind == "string" and not self.cuts_texts):
             return ValuePiece(path, encoded)
@@ -197,7 +197,7 @@ class CutPlan(msgspec.Struct, frozen=True):
         if found is None:
             return ValuePiece(path, encoded)
         if kind == "string":
-            # The beginning of an address or a date is not one.
+            # The beginning of an address or a date is no longer an address or a date.
             is_free = _FIXED_TEXT.isdisjoint(found)
             return TextPiece(path, encoded, found) if is_free else ValuePiece(path, encoded)
         below = CutPlan(self.schemas, self.cuts_texts, self.depth + 1)
@@ -225,7 +225,7 @@ class TextPiece(ValuePiece):
         return self._size(self._least)
 
     def cut(self, room: int, cuts: list[Cut]) -> bytes:
-        # Each character takes at least one, so a longer text cannot fit.
+        # Each character takes at least one character of JSON, so a longer text cannot fit.
         lengths = range(min(len(self.text), max(room, 0)) + 1)
         kept = max(bisect_right(lengths, room, key=self._size) - 1, self._least)
         border = self.text.rfind("\n", 0, kept) + 1
@@ -254,7 +254,7 @@ class ListPiece(ValuePiece):
         self._schema = schema
         self._plan = plan
 
-    # Not a column that is kept: it would refer to this piece, and only the collector frees a cycle.
+    # Not stored: it would refer to this piece, and only the garbage collector frees a cycle.
     @cached_property
     def smallest(self) -> int:
         return Columns({"": self}).smallest
@@ -268,7 +268,7 @@ class ListPiece(ValuePiece):
 
 
 class GroupPiece(ValuePiece):
-    """An object or a tuple: all its members stay, and some may be cut."""
+    """An object or a tuple: it keeps all its members, some of which may be cut."""
 
     def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
         super().__init__(path, encoded)
@@ -334,7 +334,7 @@ class Single:
 
 
 class Columns:
-    """Lists of equal length beside each other: their items belong together."""
+    """Sibling lists of equal length: their items belong together."""
 
     def __init__(self, lists: Mapping[str, ListPiece]) -> None:
         self._lists = lists
@@ -376,7 +376,7 @@ class Columns:
         return len(lists[0])
 
     def _cut_inside(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
-        """Cut the items, because even the first do not fit: all of them if there are few."""
+        """Cut the items themselves, because even the first do not fit; all if there are few."""
         count = self._count
         first = self._first(count) if count <= FEW else {}
         if not first or self._smallest(first) > room:
@@ -403,7 +403,7 @@ class Columns:
 
 
 def cuttable(members: Mapping[str, ValuePiece]) -> list[Cuttable]:
-    """Return the members that may be cut, in their order; lists of equal length are together."""
+    """Return the members that may be cut, in order; lists of equal length are grouped."""
     found: dict[str | int, Cuttable | dict[str, ListPiece]] = {}
     for name, piece in members.items():
         if isinstance(piece, ListPiece):

@@ -1,4 +1,4 @@
-"""Full replies in PostgreSQL, for all hosts of an app; the replies are sealed."""
+"""Full replies in PostgreSQL, for all hosts of an app; they are stored sealed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _BATCH = 500
 _HOLDER = 16
-"""An account begins with so many bytes that all accounts of its user or address share."""
-# Evict the oldest replies of the users and addresses that hold most.
+"""The length of the prefix that all accounts of a user or an address share."""
+# Evict the oldest replies of the users and addresses that hold the most.
 _IN_ORDER_OF_REMOVAL = (
     "SELECT number, size FROM (SELECT number, size,"
     f" sum(size) OVER (PARTITION BY substr(account, 1, {_HOLDER}) ORDER BY number DESC) AS held"
@@ -28,7 +28,7 @@ _IN_ORDER_OF_REMOVAL = (
 
 
 class PostgresReplies:
-    """Stores the replies of one app. Their times are the database's."""
+    """Stores the replies of one app, and takes the times from the database."""
 
     blocks = True
 
@@ -42,7 +42,7 @@ class PostgresReplies:
         digest, user, size = _digest(id), self._owner(owner.user), len(body)
         holder = self._fingerprints.of(place_of("holder", owner.holder))[:_HOLDER]
         account = holder + self._fingerprints.of(place_of("account", owner.account))
-        # A reply need not survive a crash of the database's machine.
+        # A reply need not survive a crash of the database machine.
         with self._database.transaction(durable=False) as cursor:
             cursor.execute(
                 f"UPDATE answerback.wholes SET expires = {NOW} + %s"
@@ -53,7 +53,7 @@ class PostgresReplies:
                 return
             _remove_expired(cursor)
             sealed = self._sealer.seal(body, self._place(user, digest))
-            # Make room: in the owner's limits, then in those of all.
+            # Make room within the owner's limits, then within the overall limits.
             cursor.execute(
                 "SELECT number, size FROM answerback.wholes WHERE app = %s AND account = %s"
                 " ORDER BY number",
@@ -93,7 +93,7 @@ class PostgresReplies:
         try:
             body = self._sealer.open(bytes(sealed), self._place(owner, digest))
         except CannotOpen as exc:
-            logger().error("a whole reply of %r cannot be read: %s", tool, exc)
+            logger().error("a full reply of %r cannot be read: %s", tool, exc)
             return None
         return StoredReply(tool, b"".join(body[part] for part in parts) if parts else body)
 
@@ -111,7 +111,7 @@ class PostgresReplies:
         """Do nothing: the server closes the state."""
 
     def _owner(self, user: str) -> str:
-        """Return the user's fingerprint; empty without one."""
+        """Return the user's fingerprint; empty without a user."""
         return self._fingerprints.of(place_of("owner", user)).hex() if user else ""
 
     def _place(self, owner: str, digest: bytes) -> bytes:

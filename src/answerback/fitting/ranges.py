@@ -1,6 +1,6 @@
 """Ranges of a stored reply: some items of a list, or some lines or characters of a text.
 
-All ranges of a list or a text, put together, are the full value: items keep their bytes of JSON.
+All ranges of a list or a text, put together, are the full value: items keep their exact JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHOWN = 20
 
 
 class ReplyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a stored reply. The default is all of it."""
+    """A part of a stored reply; by default all of it."""
 
     path: str = ""
     """The list or text, as `Cut.path` names it: names and indexes with dots between them."""
@@ -34,7 +34,7 @@ class ReplyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     limit: int | None = None
     """None reads to the end."""
     unit: Literal["lines", "characters"] = "characters"
-    """What *offset* and *limit* count in a text; in a list they count items."""
+    """The unit of *offset* and *limit* in a text; in a list they count items."""
 
     @property
     def is_range(self) -> bool:
@@ -63,7 +63,7 @@ class Range(msgspec.Struct, frozen=True):
     returned: int = 0
     total: int = 0
     unit: Unit | None = None
-    """None for a part that is not a range."""
+    """None if the part is not a range."""
 
 
 def range_of(body: bytes, part: ReplyPart) -> Range:
@@ -87,7 +87,7 @@ def range_of(body: bytes, part: ReplyPart) -> Range:
     if first != '"':
         kind = "an object" if first == "{" else "one value"
         raise InvalidInput(
-            f"offset and limit need a list or a text, and {_named(part.path)} is {kind}",
+            f"offset and limit need a list or a text, but {_named(part.path)} is {kind}",
             hint="give the path of a list or a text, or leave offset and limit out",
         )
     text = _text.decode(found)
@@ -103,7 +103,7 @@ def range_of(body: bytes, part: ReplyPart) -> Range:
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a text, each with its line feed: joined they are the text."""
+    """Return the lines of a text, each with its line feed, so that joining them gives the text."""
     *lines, last = text.split("\n")
     return [f"{line}\n" for line in lines] + ([last] if last else [])
 
@@ -122,7 +122,7 @@ def _bounds(total: int, part: ReplyPart, unit: Unit) -> slice:
 
 
 def find(body: bytes, path: str) -> msgspec.Raw:
-    """Return the JSON at *path*; a name may have dots itself."""
+    """Return the JSON at *path*; a name may itself contain dots."""
     value = msgspec.Raw(body)
     for found in _all_at(value, path):
         return found
@@ -155,7 +155,7 @@ def _all_at(value: msgspec.Raw, path: str) -> Iterator[msgspec.Raw]:
 
 
 def _first(value: msgspec.Raw) -> str:
-    """Return the first character of a JSON value, which says what it is."""
+    """Return the first character of a JSON value, which shows its type."""
     return next(char for char in map(chr, memoryview(value)) if char not in " \t\r\n")
 
 

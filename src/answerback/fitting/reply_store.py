@@ -1,4 +1,4 @@
-"""Stores the full replies of which a client got only a part: in memory or in SQLite."""
+"""Stores the full versions of replies that clients got only in part, in memory or in SQLite."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ if TYPE_CHECKING:
 
 
 _LEFT = 0.9
-"""The part of a full store that is left."""
+"""The fraction of a full store that is kept when making room."""
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose call it was."""
+    """Identifies the caller and the called tool."""
 
     user: str = ""
     """A digest of issuer and subject; empty without auth. Only this user may read the reply."""
     session: str = ""
-    """The MCP session, with which the reply is removed; empty without one."""
+    """The MCP session; the reply is removed when it ends. Empty without a session."""
     address: str = ""
     """The client's address."""
     tool: str = ""
-    """The called tool, by its name in the app that is served."""
+    """The called tool's name in the served app."""
 
     @property
     def account(self) -> str:
-        """Whose limits count the reply: the user's, else the session's, else the address's."""
+        """The account that a reply counts against: the user, else the session or the address."""
         if self.user:
             return f"user {self.user}"
         return f"session {self.session}" if self.session else f"address {self.address}"
 
     @property
     def holder(self) -> str:
-        """Who makes room for others: the user, or the address, whatever sessions it has opened."""
+        """The user, or the address with all its sessions, whose replies are evicted together."""
         return f"user {self.user}" if self.user else f"address {self.address}"
 
 
@@ -71,18 +71,18 @@ class ReplyStore(Protocol):
 
     @property
     def blocks(self) -> bool:
-        """Whether methods may take long, so that an event loop calls them in a thread."""
+        """Whether methods may take a long time, so that an event loop calls them in a thread."""
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
-        """Store a reply, or keep it longer if it is stored already.
+        """Store a reply, or extend its time if it is already stored.
 
-        Earlier ones are removed if there are too many.
+        Earlier replies are removed if there are too many.
         """
 
     def get(self, id: str, user: str, *parts: slice) -> StoredReply | None:
-        """Return a reply, or these parts of its body together.
+        """Return a reply, or only these parts of its body, joined.
 
-        None if it is unknown, expired or another user's.
+        None if it is unknown, expired or belongs to another user.
         """
 
     def forget_session(self, session: str) -> None:
@@ -95,7 +95,7 @@ class ReplyStore(Protocol):
 
 
 def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) -> list[int]:
-    """Return the numbers of the replies to remove, so that another one of *size* bytes fits.
+    """Return the numbers of the replies to remove so that another of *size* bytes fits.
 
     *rows* are numbers and sizes, in the order of removal; *count* and *total* are the limits.
     """
@@ -110,15 +110,15 @@ def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) 
 
 
 def surplus_of_all(rows: Sequence[tuple[int, int]], size: int, limits: ReplyLimits) -> list[int]:
-    """Return which replies of all owners to remove; more than needed, as this is slow."""
+    """Return which replies of all owners to remove: more than needed, because this is slow."""
     count, total = int(limits.count * _LEFT), int(limits.total_bytes * _LEFT)
     return surplus(rows, size, max(count, 1), max(total, size))
 
 
 _MEMORY = 8 * 1024
-"""The kilobytes that stay in memory."""
+"""The size of the in-memory cache, in kilobytes."""
 _BUSY_SECONDS = 5.0
-# The bodies have their own table, so that counting the others reads little.
+# The bodies have their own table, so that counting the replies reads little.
 _SCHEMA = """
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS wholes (
@@ -140,7 +140,7 @@ CREATE TRIGGER IF NOT EXISTS removed AFTER DELETE ON wholes
     BEGIN DELETE FROM bodies WHERE number = old.number; END;
 COMMIT;
 """
-# Evict the oldest replies of the users and addresses that hold most.
+# Evict the oldest replies of the users and addresses that hold the most.
 _IN_ORDER_OF_REMOVAL = (
     "SELECT number, size FROM (SELECT number, size,"
     " sum(size) OVER (PARTITION BY holder ORDER BY number DESC) AS held FROM wholes)"
@@ -191,7 +191,7 @@ class SQLiteReplies:
 
     def get(self, id: str, user: str, *parts: slice) -> StoredReply | None:
         with self._opened() as connection:
-            # One view of both tables: another process may remove the reply meanwhile.
+            # One snapshot of both tables: another process may remove the reply in between.
             connection.execute("BEGIN")
             try:
                 row = connection.execute(
@@ -244,7 +244,7 @@ class SQLiteReplies:
                     self._pid = os.getpid()
                 yield self._connection
             except sqlite3.Error as exc:
-                raise Unavailable(f"Whole replies cannot be kept: {exc}") from exc
+                raise Unavailable(f"Full replies cannot be stored: {exc}") from exc
 
     def _open(self) -> sqlite3.Connection:
         if self._path:
@@ -252,7 +252,7 @@ class SQLiteReplies:
         connection = sqlite3.connect(
             self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        # Nothing here needs to survive a crash. What is removed is overwritten.
+        # Nothing here needs to survive a crash. Removed data is overwritten.
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA cache_size = -{_MEMORY}")
@@ -267,19 +267,19 @@ def _remove(connection: sqlite3.Connection, numbers: list[int]) -> None:
 
 T = TypeVar("T")
 PREFIX = "answerback://replies/"
-"""How the URI of each stored reply begins; its id follows."""
+"""The beginning of every stored reply's URI; the id follows."""
 _ID_BYTES = 20
 _MAX_ID = 100
 _THREADS = 2
 _EXPIRY_SECONDS = 60.0
-"""The seconds between two removals of expired replies."""
+"""Seconds between removals of expired replies."""
 
 
 class StoredReplies:
     """Full replies in a store, within its limits.
 
-    *key* returns the key of the ids, which nobody can guess. A reply that is sent again, as a
-    task's is each time a client asks, has the same id and is stored once.
+    *key* returns the key that makes the ids unguessable. A reply that is sent again, like a task's
+    each time a client asks, has the same id and is stored only once.
     """
 
     def __init__(
@@ -299,15 +299,15 @@ class StoredReplies:
     async def keep(self, body: bytes, owner: Owner) -> str | None:
         """Store the JSON of the returned data; return its URI.
 
-        None if it cannot be stored: it is larger than the limit, or the store fails. The reply is
-        then sent without a link.
+        None if it cannot be stored, because it is larger than the limit or the store fails. The
+        reply is then sent without a link.
         """
         if len(body) > self._limits.reply_bytes:
             return None
         try:
             id = await self._off_loop(len(body), self._add, body, owner)
         except Unavailable as exc:
-            logger().warning("a whole reply of %r cannot be kept: %s", owner.tool, exc)
+            logger().warning("a full reply of %r cannot be stored: %s", owner.tool, exc)
             return None
         self._removing.wake()
         return PREFIX + id
@@ -320,7 +320,7 @@ class StoredReplies:
         return id
 
     async def find(self, id: str, user: str, *parts: slice) -> StoredReply | None:
-        """Return a reply, or parts of it; None if it is unknown, expired or another user's."""
+        """Return a reply, or parts of it; None if it is unknown, expired or not this user's."""
         # PostgreSQL and SQLite refuse some texts.
         if not (len(id) < _MAX_ID and id.isascii() and id.isprintable()):
             return None
@@ -335,7 +335,7 @@ class StoredReplies:
         try:
             await self._off_loop(LARGE_BODY, self._store.forget_session, session)
         except Unavailable as exc:
-            logger().warning("the whole replies of a session cannot be removed: %s", exc)
+            logger().warning("the full replies of a session cannot be removed: %s", exc)
 
     def close(self) -> None:
         _close(self._removing, self._store)
@@ -374,7 +374,7 @@ def stored_replies_of(registry: Registry, state: SharedState | None, path: str) 
     limits = registry.limits.replies
     if state is None:
         return StoredReplies(SQLiteReplies(path), limits)
-    # It needs the driver of the database.
+    # It needs the database driver.
     from .postgres_replies import PostgresReplies
 
     key = partial(state.fingerprints.of, b"ids of whole replies")

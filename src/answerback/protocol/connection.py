@@ -54,7 +54,7 @@ _EMPTY_RESULT = b"{}"
 
 
 class SingleSession:
-    """Answers requests about the session itself; *send* takes frames about changes."""
+    """Answers requests about the session itself; *send* sends the frames that report changes."""
 
     def __init__(
         self, registry: Registry, server_info: ServerInfo, send: Callable[[bytes], None]
@@ -102,7 +102,7 @@ class SingleSession:
         return peer
 
     def _join(self, peer: McpPeer) -> None:
-        """Give the peer of a stateful request what the session knows about the client."""
+        """Give the peer of a stateful request the session's data about the client."""
         session = self.state
         if session is None:
             # Requests before `initialize` are served too, so that they can be tried in a shell.
@@ -154,7 +154,7 @@ class SingleSession:
 class Connection:
     """Receives messages and sends frames.
 
-    *make_peer* makes a request's peer; *on_response* receives the client's responses.
+    *make_peer* makes the peer for a request; *on_response* receives the client's responses.
     *post_to_loop* calls a function on the event loop, and passes it the loop.
     """
 
@@ -181,7 +181,7 @@ class Connection:
         self._running: dict[Id, McpPeer] = {}
         """The requests being answered, and the open subscriptions."""
         self._ended: set[McpPeer] = set()
-        """The requests that the server cancelled because it is ending."""
+        """The requests that the server cancelled because it is shutting down."""
 
     def receive(self, text: bytes) -> None:
         """Answer a message, or begin to."""
@@ -215,7 +215,7 @@ class Connection:
             self._send(error_frame(None, RpcError(INTERNAL_ERROR, "Internal error")))
 
     def cancel_all(self) -> None:
-        """Cancel every running request; a client that waits for one still gets a response."""
+        """Cancel every running request; a client waiting for one still gets a response."""
         peers = list(self._running.values())
         self._ended = {peer for peer in peers if not peer.cancelled}
         for peer in peers:
@@ -233,7 +233,7 @@ class Connection:
 
     def _end(self, answering: _Answering) -> None:
         self._unanswered.discard(answering)
-        # Otherwise no thread waits for it.
+        # Otherwise no thread is waiting for it.
         if self._is_ending:
             with self._answered:
                 self._answered.notify()
@@ -272,7 +272,7 @@ class Connection:
             self._end(answering)
 
     async def _frame(self, request: Request, peer: McpPeer, answering: _Answering) -> Frame | None:
-        """Return the response, or None for a request cancelled meanwhile."""
+        """Return the response, or None for a request cancelled in the meantime."""
         answering.peer = peer
         if peer.cancelled:
             answering.stop_if_cancelled()
@@ -290,7 +290,7 @@ class Connection:
     def _peer_for(self, request: Request, text: bytes) -> McpPeer | None:
         """Return a request's peer; None if the request is about the session itself.
 
-        It is registered when the request is read, so that a cancellation read next finds it.
+        It is registered when the request is read, so that an immediate cancellation finds it.
         """
         try:
             peer = self._session.peer_for(request, self._make_peer)
@@ -325,14 +325,14 @@ class Connection:
             self._end(answering)
 
     async def _batch_frame(self, text: bytes, answering: _Answering) -> Frame | None:
-        """Return the response to one message of a batch, if it gets one."""
+        """Return the response to one message in a batch, if it gets one."""
         try:
             message = parse(text)
             if not isinstance(message, Request):
                 self._receive_unanswered(message)
                 return None
             if message.method == "initialize":
-                raise RpcError(INVALID_REQUEST, "initialize is not for batches", id=message.id)
+                raise RpcError(INVALID_REQUEST, "initialize cannot be in a batch", id=message.id)
             peer = self._peer_for(message, text)
             if peer is None:
                 return result_frame(message.id, self._session.answer(message))
@@ -377,7 +377,7 @@ class _Answering:
 
     @property
     def is_cancelled(self) -> bool:
-        # Read once, because another thread may continue the coroutine meanwhile.
+        # Read once, because another thread may continue the coroutine in the meantime.
         peer = self.peer
         return peer is not None and peer.cancelled
 
@@ -425,7 +425,7 @@ class _Answering:
 
 
 class _ThreadJob:
-    """A function that a coroutine waits for. Whoever takes the job continues the coroutine."""
+    """A function that a coroutine awaits. The thread that takes the job continues the coroutine."""
 
     loop: asyncio.AbstractEventLoop | None = None
 
@@ -444,7 +444,7 @@ class _ThreadJob:
         if self._take():
             wanted = self._wanted
             self._outcome = outcome_of(self._answering.context, wanted.function, wanted.kwargs)
-        del self  # The traceback of an error keeps this frame, and the job keeps the error.
+        del self  # An error's traceback keeps this frame alive, and the job keeps the error.
 
     def finish(self) -> None:
         if self._outcome is None:

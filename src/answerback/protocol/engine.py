@@ -64,8 +64,8 @@ if TYPE_CHECKING:
 _encode = msgspec.json.Encoder().encode
 _Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]
 MAX_VALUES = 100
-"""Maximum values in the result of a completion."""
-_NO_SESSION = "only a client with a session, or one of MCP 2026-07-28, can be asked"
+"""The maximum number of values in a completion result."""
+_NO_SESSION = "only a client with a session, or a client of MCP 2026-07-28, can be asked"
 # `tasks/result` waits for a task's code, and asks the client its questions.
 _RUN_AUTHORS_CODE = frozenset(
     {"tools/call", "resources/read", "prompts/get", "completion/complete", "tasks/result"}
@@ -77,11 +77,11 @@ _TASKS = {
     "tasks/result": "core tasks",
     "tasks/list": "task list",
 }
-"""The methods of tasks, and what a server must offer for each."""
+"""The task methods, and what a server must offer for each."""
 
 
 class Engine:
-    """The methods of MCP. Each wire has one; it keeps no client state."""
+    """Answers the MCP methods. Each wire has its own engine, which keeps no client state."""
 
     def __init__(self, runtime: Runtime, signer: Callable[[], Signer]) -> None:
         self.runtime = runtime
@@ -97,7 +97,7 @@ class Engine:
             "prompts/get": ("prompts", self._get_prompt),
             "completion/complete": ("completion", self._complete),
             "server/discover": ("server", self._discover),
-            # Careless clients ask for lists that the server does not offer: those are empty.
+            # Careless clients ask for lists that the server does not offer; these are empty.
             **{name: ("", partial(self._list, name)) for name in LISTS},
             **{name: (needed, partial(self._tasks, name)) for name, needed in _TASKS.items()},
         }
@@ -123,7 +123,7 @@ class Engine:
         return signature.context is not None or bool(signature.questions or tool.middleware)
 
     def tool_name(self, request: Request) -> str:
-        """Return the called tool's name; empty if the request calls none."""
+        """Return the name of the called tool; empty if the request does not call one."""
         params = request.params
         return params.name.removeprefix(self._prefix) if isinstance(params, ToolCall) else ""
 
@@ -163,7 +163,7 @@ class Engine:
         from .task_methods import missing_tasks, open_feed
 
         if not peer.client.tasks:
-            raise missing_tasks("taskIds needs the extension of tasks")
+            raise missing_tasks("taskIds needs the tasks extension")
         return await open_feed(self.task_methods, ids, peer)
 
     def _seen_by(self, peer: McpPeer) -> Callable[[Any], bool] | None:
@@ -219,7 +219,7 @@ class Engine:
         return RpcError(INVALID_PARAMS, f"Unknown tool: {name}" + (hint and f"; {hint}"))
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
-        """Give the peer the client's answers, from this and earlier requests."""
+        """Give the peer the client's answers from this request and earlier ones."""
         retry = read_params(raw, RetriedRequest)
         if retry.responses or retry.state is not None:
             # Imported here, because only a question needs signed state.
@@ -315,7 +315,7 @@ class Engine:
 
 
 def _binding(kind: str, call: Call, peer: McpPeer) -> bytes:
-    """Return the request and the user that an answer, and the signed state, are bound to."""
+    """Return the request and the user that an answer and its signed state are bound to."""
     request = b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
     return peer.user_key + b"\0" + request if peer.user_key else request
 
@@ -326,7 +326,7 @@ async def complete(
     peer: McpPeer,
     seen: Callable[[Tool], bool] | None,
 ) -> JsonObject:
-    """Return the values of the author's completion, else those listed by the argument's type.
+    """Return the author's completion values, or else those listed by the argument's type.
 
     *seen* says whether the client may see a prompt or resource.
     """
@@ -341,14 +341,14 @@ async def complete(
     tool = registry.completions.get(key)
     has_own_gates = tool is not None and bool(tool.settings.requires)
     if referenced.gates is not None:
-        # Only the gates that take nothing but `ctx`: the argument values are not known yet.
+        # Only the gates that take just `ctx`: the argument values are not known yet.
         call = Call(referenced.name, b"{}", peer, wire="mcp", caller=peer.caller)
         call.tool = referenced
         refused = await runtime.pass_gates(call)
         if refused is not None:
             _raise(refused, runtime, call, peer)
     if referenced.gates is not None and referenced.gates.late and not has_own_gates:
-        # Its other gates depend on these values.
+        # Its other gates depend on the argument values.
         values: list[str] = []
     elif tool is not None:
         values = await _call_completion(tool, runtime, key, asked, peer)

@@ -36,7 +36,7 @@ class Meta(msgspec.Struct):
     )
     level: Level | None = msgspec.field(default=None, name=PREFIX + "logLevel")
     idempotency_key: str | None = msgspec.field(default=None, name="answerback/idempotencyKey")
-    """Chosen by the client: each key creates one task."""
+    """Chosen by the client; each key creates only one task."""
 
 
 class Common(msgspec.Struct, kw_only=True):
@@ -140,10 +140,10 @@ HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 URL_ELICITATION_REQUIRED = -32042
-"""The client must send its user to a page first; only in 2025-11-25."""
+"""The client must send its user to a page first; used only in 2025-11-25."""
 
 MAX_BATCH = 1000
-"""Maximum messages in a batch, because its responses stay in memory until all are ready."""
+"""The maximum number of messages in a batch; its responses stay in memory until all are ready."""
 
 Params: TypeAlias = msgspec.Raw | msgspec.Struct
 """The parameters of a request, as JSON text or already decoded: `read_params` takes both."""
@@ -167,7 +167,7 @@ class RpcError(Exception):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A message whose client waits for a response with this *id*."""
+    """A message that expects a response with this *id*."""
 
     id: Id
     method: str
@@ -192,7 +192,7 @@ Message: TypeAlias = Request | Notification | Response
 
 
 class _CallFrame(Request, frozen=True, kw_only=True):
-    """A `tools/call`, decoded in one step: most requests are one."""
+    """A `tools/call`, decoded in one step because most requests are of this kind."""
 
     jsonrpc: Literal["2.0"]
     method: Literal["tools/call"]
@@ -222,8 +222,8 @@ _encode = msgspec.json.Encoder().encode
 def parse(text: bytes) -> Message:
     """Return the one message in *text*; raises RpcError, with the id if it is readable."""
     try:
-        # A text with few brackets cannot nest too deeply, and ASCII is UTF-8. In a large text
-        # counting takes long.
+        # A text with few brackets cannot nest too deeply, and ASCII is UTF-8. Counting would take
+        # too long in a large text.
         if (
             len(text) > LARGE
             or text.count(b"{") + text.count(b"[") > MAX_DEPTH
@@ -234,7 +234,7 @@ def parse(text: bytes) -> Message:
             try:
                 return _calls.decode(text)
             except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-                pass  # It is unusual or malformed, and is decoded step by step.
+                pass  # It is unusual or malformed, so decode it step by step.
         frame = _frames.decode(text)
     except (msgspec.ValidationError, InvalidJson) as exc:
         raise _malformed(text, exc) from None
@@ -276,9 +276,9 @@ def parse_batch(text: bytes) -> list[bytes]:
 
 @cache
 def _batch_decoder() -> msgspec.json.Decoder[Any]:
-    """Return an array decoder that stops at the first message too many.
+    """Return an array decoder that stops at the first message over the limit.
 
-    A list would be decoded to its end first, which takes long for millions of messages.
+    A list would be decoded to the end first, which takes a long time for millions of messages.
     """
     fields = [(f"message{n}", msgspec.Raw, msgspec.Raw()) for n in range(MAX_BATCH)]
     return msgspec.json.Decoder(

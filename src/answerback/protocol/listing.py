@@ -1,4 +1,4 @@
-"""The entries of an app over MCP: which one a request is about, and the lists in pages.
+"""An app's entries over MCP: finds the entry that a request is about, and lists them in pages.
 
 Each version of the protocol shows an entry, and reports its errors, in its own way.
 """
@@ -60,7 +60,7 @@ def resource_error(error: Error, uri: str, version: Version) -> RpcError:
 
 
 def entry_error(error: Error) -> RpcError:
-    """Return the JSON-RPC error for the error of a resource, a prompt or a completion."""
+    """Return the JSON-RPC error for an error from a resource, a prompt or a completion."""
     is_of_caller = 400 <= error.row.status < 500
     code = INVALID_PARAMS if is_of_caller else INTERNAL_ERROR
     return RpcError(code, error.message, _members(error))
@@ -75,7 +75,7 @@ _GATED = frozenset({"tools/call", "resources/read", "prompts/get", "completion/c
 
 
 def is_gated(registry: Registry, request: Request, tool_name: str) -> bool:
-    """Return whether gates decide about the request, so that no stream may begin before."""
+    """Return whether gates must decide on the request before a stream may begin."""
     if not registry.has_gates or request.method not in _GATED:
         return False
     entry = entry_of(registry, request, tool_name)
@@ -83,7 +83,7 @@ def is_gated(registry: Registry, request: Request, tool_name: str) -> bool:
 
 
 def entry_of(registry: Registry, request: Request, tool_name: str) -> Tool | None:
-    """Return the entry a request is about; None if there is none or the request is malformed."""
+    """Return the entry that a request is about; None if there is none, or for a bad request."""
     try:
         match request.method:
             case "tools/call":
@@ -125,7 +125,7 @@ def find_resource(
 ) -> tuple[Resource, bytes] | None:
     """Return the resource that serves *uri*, and its arguments.
 
-    *seen* says whether the client may see a resource; a template may serve another's URI.
+    *seen* says whether the client may see a resource; a template may serve a hidden one's URI.
     """
     exact = registry.resources.get(uri)
     served = [*(() if exact is None else (exact,)), *registry.resources.values()]
@@ -144,7 +144,7 @@ def find_resource(
 def refuse_subscription(registry: Registry, uri: str, request: RequestInfo) -> RpcError | None:
     """Return the error for a client that wants to subscribe to a hidden or gated resource.
 
-    Only gates that check nothing but the user can decide here. If there are others, nobody can
+    Only gates that check just the user can decide here. If there are others, no client can
     subscribe.
     """
     resource = _resource(registry, uri, _is_visible_in(request))
@@ -156,7 +156,7 @@ def refuse_subscription(registry: Registry, uri: str, request: RequestInfo) -> R
         if (refusal := gate.refuse_user(request.user)) is not None:
             return RpcError(INVALID_PARAMS, refusal.message, {"code": refusal.code})
     if len(resource.gates.by_token) < len(resource.gates.declared):
-        message = "There are no subscriptions to this resource, because its gates decide anew"
+        message = "This resource does not support subscriptions, because of its gates"
         return RpcError(INVALID_PARAMS, message, {"code": "FORBIDDEN"})
     return None
 
@@ -168,7 +168,7 @@ def is_hidden_resource(registry: Registry, uri: str, request: RequestInfo) -> bo
 
 
 def described_if_hiding(registry: Registry, peer: McpPeer) -> RequestInfo | None:
-    """Return the request's data, which decides what is hidden; None if nothing can be hidden."""
+    """Return the request data that decides what is hidden; None if nothing can be hidden."""
     return peer.describe_request("mcp") if registry.hides_entries else None
 
 
@@ -184,10 +184,10 @@ def _is_visible_in(request: RequestInfo) -> Callable[[Tool], bool]:
 PAGE_SIZE = 1000
 """Entries per page: most clients read only one page, so a shorter one hides tools."""
 CLAUDE_CODE_SIZE = "anthropic/maxResultSizeChars"
-"""How many characters of the tool's results Claude Code shows; it writes larger ones to a file."""
+"""How many characters of a tool's result Claude Code shows; it writes larger ones to a file."""
 _MAX_CLAUDE_CODE = 500_000
 TAGS = "answerback/tags"
-"""The tags of an entry, by which clients can group the list."""
+"""The `_meta` key for an entry's tags, by which clients can group the list."""
 _Entry: TypeAlias = Callable[[Any, Version], dict[str, Any]]
 
 
@@ -198,7 +198,7 @@ def list_page(
     raw: Params,
     seen: Callable[[Any], bool] | None = None,
 ) -> JsonObject:
-    """Return the result of a list method: one page, and the cursor of the next page.
+    """Return the result of a list method: one page, and the cursor for the next one.
 
     *seen* says whether the client may see an entry.
     """
@@ -237,7 +237,7 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
         entry["outputSchema"] = _output_schema(tool, schema)
     if version.tool_annotations:
         hints: JsonObject = {**tool.settings.hints}
-        # The version before titles has the title here.
+        # The version without `title` has the title here.
         if tool.settings.title and not version.titles:
             hints["title"] = tool.settings.title
         if hints:
@@ -252,7 +252,7 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
             raise RpcError(INTERNAL_ERROR, message)
     extras = _extras(tool.settings, version)
     schemes = list(tool.security_schemes) or _schemes_of_gates(tool)
-    # ChatGPT reads them here, though no version of MCP has them.
+    # ChatGPT reads them here, although no MCP version defines them.
     if not schemes or not version.titles:
         return entry | extras
     # Some hosts read only `_meta`.

@@ -1,4 +1,4 @@
-"""McpPeer: one MCP request in flight, and the client that waits for its result."""
+"""McpPeer: one MCP request in flight, and the client waiting for its result."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ class HttpMessage(RequestSource, Protocol):
 
 
 class McpPeer(Peer):
-    """The peer of a request's call.
+    """The peer for the call that a request makes.
 
     Each wire has a subclass that can send frames before the result. This class itself drops
     notifications and cannot ask the client: it is for wires that respond once.
     """
 
-    # Whoever makes a peer sets these three.
+    # The code that makes a peer sets these three.
     id: Id
     version: Version
     client: ClientCapabilities
-    # Most of the others keep their defaults, which are on the class: each call makes a peer.
+    # The others usually keep the class's defaults, because every call makes a peer.
     caller = ""
     """The client's address."""
     level: Level | None = None
-    """The minimum level of log messages to send; None sends none."""
+    """The minimum level of log messages to send; None means that none are sent."""
     progress_token: Id | None = None
     answers: Mapping[str, Any] = MappingProxyType({})
-    """The user's answers sent with the request, by question key."""
+    """The user's answers that came with the request, by question key."""
     error: RpcError | None = None
     """The error response to the request, if any."""
     text: bytes = b""
@@ -76,10 +76,10 @@ class McpPeer(Peer):
     _last_progress = -_INFINITE
 
     def send(self, frame: bytes) -> None:
-        """Send a notification. Never blocks for long; any thread may call it."""
+        """Send a notification. Never blocks for a long time; any thread may call it."""
 
     def describe_request(self, wire: str) -> RequestInfo:
-        """Return the data of the request for `ctx.request`."""
+        """Return the request data for `ctx.request`."""
         from .mcp_request_info import McpRequestInfo
 
         return McpRequestInfo(wire, self)
@@ -91,7 +91,7 @@ class McpPeer(Peer):
 
     @property
     def user_key(self) -> bytes:
-        """The digest of the user; empty without one."""
+        """A digest of the user; empty without a user."""
         return b"" if self.user is None else self.user.key
 
     @property
@@ -136,7 +136,7 @@ class McpPeer(Peer):
         if self.version.stateless:
             self._questions += 1
             return find_answer(question, self._questions, self.answers)
-        # Only some versions have fields with several choices.
+        # Only some versions have multiple-choice fields.
         fields = question.params.get("requestedSchema", {}).get("properties", {})
         has_choices = any(field.get("type") == "array" for field in fields.values())
         is_known = self.version.choices or not has_choices

@@ -23,10 +23,10 @@ NAMED_BY = {
     "tasks/update": "taskId",
     "tasks/cancel": "taskId",
 }
-"""The parameter that the header `Mcp-Name` repeats, by method."""
+"""The parameter that the `Mcp-Name` header repeats, by method."""
 _OPEN, _CLOSE = "=?base64?", "?="
 is_plain = re.compile(r"(?!=\?base64\?.*\?=$)(?! )[\x20-\x7e]*(?<! )").fullmatch
-"""Matches a value that a header carries as it is; nearly every tool name is one."""
+"""Matches a value that a header can carry as it is, which includes nearly every tool name."""
 
 
 def encode_header(value: str) -> str:
@@ -37,7 +37,7 @@ def encode_header(value: str) -> str:
 
 
 def decode_header(value: str) -> str:
-    """Return the text given to `encode_header`; raises ValueError if its base64 is malformed."""
+    """Return the text that was given to `encode_header`; raises ValueError for malformed base64."""
     if not (value.startswith(_OPEN) and value.endswith(_CLOSE)):
         return value
     return b64decode(value[len(_OPEN) : -len(_CLOSE)], validate=True).decode()
@@ -95,7 +95,7 @@ class McpRequestInfo(RequestInfo):
             return None
         from hashlib import blake2b
 
-        # The name does not reveal the session id.
+        # This name does not reveal the session id.
         return blake2b(session.nonce, digest_size=12, person=b"session name").hexdigest()
 
     @cached_property

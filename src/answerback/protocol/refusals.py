@@ -60,7 +60,7 @@ _states = msgspec.msgpack.Decoder(_State)
 
 
 def recall(peer: McpPeer, retry: RetriedRequest, request: bytes, signer: Signer) -> None:
-    """Give the peer the client's answers, from this and earlier requests."""
+    """Give the peer the client's answers from this request and earlier ones."""
     before: JsonObject = {}
     if retry.state is not None:
         packed = signer.verify(retry.state, _PURPOSE)
@@ -69,7 +69,7 @@ def recall(peer: McpPeer, retry: RetriedRequest, request: bytes, signer: Signer)
         except msgspec.MsgspecError:
             state = None
         if state is None or state.expires < time.time() or state.request != _digest(request):
-            # A reason would help an attacker.
+            # Giving a reason would help an attacker.
             raise RpcError(INVALID_PARAMS, "Invalid requestState")
         before = state.answers
     peer.answers = before | retry.responses
@@ -83,7 +83,7 @@ def input_required(peer: McpPeer, needed: NeedsInput, request: bytes, signer: Si
     if missing:
         raise RpcError(
             MISSING_CAPABILITY,
-            f"This call needs what the client does not offer: {', '.join(missing)}",
+            f"This call needs something the client does not offer: {', '.join(missing)}",
             {"requiredCapabilities": missing},
         )
     state = _State(int(time.time()) + LIFETIME, _digest(request), dict(peer.answers))
@@ -105,7 +105,7 @@ _OUTPUT_TEMPLATE = "openai/outputTemplate"
 
 
 def refuse(kind: str, call: Call, peer: McpPeer, reply: Reply[Any], runtime: Runtime) -> Outcome:
-    """Return the outcome to send instead of *reply*; raises RpcError if no result can carry it.
+    """Return the outcome to send instead of *reply*; raises RpcError if it has to be an error.
 
     *kind* is "tool", "resource", "prompt" or "completion".
     """
@@ -149,7 +149,7 @@ def batch_challenge(
 ) -> RpcError | None:
     """Return the error that refuses a whole batch, because one *request* requires a login.
 
-    A response has one status. So gates that check only the user decide before any request of the
+    A response has one status. So gates that check only the user decide before any request in the
     batch runs. Other gates' refusals are in the results of their requests.
     """
     registry = runtime.registry
@@ -169,7 +169,7 @@ def batch_challenge(
 
 
 def _refuse_by_user(gate: Callable[..., Any], user: object) -> Refusal | None:
-    """Return the refusal of a gate that needs only the user; None if it passes or needs more."""
+    """Return the refusal from a gate that needs only the user; None if there is none."""
     if isinstance(gate, UserGate):
         return gate.refuse_user(user)
     # `subscription` and `linked` imply a login.
@@ -196,7 +196,7 @@ def challenge_form(registry: Registry, peer: McpPeer) -> Literal["http", "result
 def _ask_to_open(reason: JsonObject, peer: McpPeer) -> NeedsInput | None:
     """Return the question that opens a page; None if it is already answered or cannot be asked.
 
-    Raises RpcError in the version that asks with an error.
+    Raises RpcError in the version that uses an error to ask.
     """
     url, message = reason["url"], reason["message"]
     # The client shows the link itself.

@@ -1,4 +1,4 @@
-"""A client's capabilities and version, a stateful client's session, and the server's own info."""
+"""A client's capabilities and version, a stateful client's session, and the server info."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, capabilities: JsonObject, *, elicitation: bool = True) -> ClientCapabilities:
-        """Read them; bare `elicitation: {}` means forms, if the version has *elicitation*."""
+        """Read the capabilities; with *elicitation*, a bare `elicitation: {}` means forms."""
         if not capabilities:
             return _NO_CAPABILITIES
         asks = capabilities.get("elicitation") if elicitation else None
@@ -137,7 +137,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ServerInfo:
-    """Describes the server of one registry."""
+    """Describes the server for one registry."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -186,17 +186,17 @@ class ServerInfo:
             found["logging"] = {}
         if version.tasks and self._registry.has_tasks:
             found["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
-            # Without a user a task's id is the key to it, so ids are not listed.
+            # Without a user, a task's id is the key to it, so ids are not listed.
             if has_user and self._registry.auth is not None:
                 found["tasks"]["list"] = {}
-        # Earlier versions have no extensions among the capabilities.
+        # Earlier versions have no `extensions` capability.
         if version.stateless and (extensions := self._extensions()):
             found["extensions"] = extensions
         return found
 
     @property
     def _has_resources(self) -> bool:
-        """Whether there are resources; the replies of tools with a budget link to some."""
+        """Whether there are any resources; replies from tools with a budget link to stored ones."""
         return bool(self._registry.resources) or self._registry.has_budgets
 
     def _extensions(self) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Session ids: signed tokens with what client and server agreed at `initialize`."""
+"""Session ids: signed tokens that hold what client and server agreed on at `initialize`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERSIONS = tuple(STATEFUL.values())
 _BITS = ("form", "url", "sampling", "roots")
 """The capabilities, in the order of their bits in a token."""
 _MAX_INFO = 64
-"""Maximum bytes of the client's name and version in a token; the rest is cut off."""
+"""The maximum size in bytes of the client's name and version in a token; the rest is cut off."""
 MAX_LENGTH = 160
 """Maximum length of a token."""
 
@@ -34,7 +34,7 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
     """The worker that opened the session."""
     issued: int
     subject: bytes
-    """A hash of the user who opened the session; zeros for an anonymous one."""
+    """A hash of the user who opened the session; zeros for an anonymous user."""
     nonce: bytes
     info: ClientInfo | None = None
     """The client's name and version."""
@@ -69,7 +69,7 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def verify(cls, token: str, signer: Signer) -> Self | None:
-        """Return the session id; None if the token is forged or another server's."""
+        """Return the session id; None if the token is forged or comes from another server."""
         packed = signer.verify(token, _PURPOSE)
         if packed is None or len(packed) < _LAYOUT.size:
             return None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
 MAX_SUBSCRIPTIONS = 1000
-"""Maximum resources in one session or one stateless subscription."""
+"""The maximum number of resources in one session or one stateless subscription."""
 _METHODS = {
     "tools": "notifications/tools/list_changed",
     "resources": "notifications/resources/list_changed",
@@ -83,9 +83,9 @@ class Subscription:
             for uri in self._filter.uris
             if request is not None and is_hidden_resource(registry, uri, request)
         )
-        """The resources that, to the client, only a template serves."""
+        """The hidden resources whose URIs, for this client, only a template serves."""
         # Subscribe before the acknowledgement, so that no change is lost between the two.
-        # An earlier change waits, because the acknowledgement must be first.
+        # Changes before the acknowledgement wait, because it must be sent first.
         self._early: list[bytes] | None = []
         self._unsubscribe = registry.changes.subscribe(self._on_change)
         params = {"notifications": self._filter, "_meta": self._meta}

@@ -1,6 +1,6 @@
 """The task methods: the extension of 2026-07-28, and the core tasks of 2025-11-25.
 
-Loaded at the first call of a tool that may run as a task.
+Loaded at the first call to a tool that may run as a task.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class TaskMethods:
         return self._runtime.handlers.tools
 
     def _is_wanted(self, support: str, name: str, asked: ToolCall, peer: McpPeer) -> bool:
-        """Return whether a call becomes a task; raises RpcError if tool and request disagree."""
+        """Return whether a call becomes a task; raises RpcError if tool and request conflict."""
         version = peer.version
         if version.stateless:
             if support == "required" and not peer.client.tasks:
@@ -115,7 +115,7 @@ class TaskMethods:
             if support == "required":
                 message = f"Tool {name} runs only as a task, which MCP {version.name} does not have"
                 raise RpcError(METHOD_NOT_FOUND, message)
-            return False  # The client waits.
+            return False  # The client waits for the result.
         if support == "required" and asked.task is None:
             raise RpcError(METHOD_NOT_FOUND, f"Tool {name} runs only as a task; send params.task")
         if support == "forbidden" and asked.task is not None:
@@ -164,13 +164,13 @@ class TaskMethods:
     async def _cancel(self, peer: McpPeer, raw: Params) -> bytes:
         before = await self._find(peer, raw)
         if not peer.version.stateless and before.is_final:
-            raise RpcError(INVALID_PARAMS, f"The task is {before.state} already")
+            raise RpcError(INVALID_PARAMS, f"The task is already {before.state}")
         task = await self.service.cancel(before.id, before.owner) or before
         result = {} if peer.version.stateless else _members(task, peer.version)
         return self._server_info.encode_result(result, peer.version)
 
     async def _result(self, peer: McpPeer, raw: Params) -> bytes:
-        """Wait for a task to end, and ask the client its questions meanwhile."""
+        """Wait for a task to end, and ask the client its questions in the meantime."""
         task = await self._find(peer, raw)
         asked: set[str] = set()
         while not (task.is_final or peer.cancelled):
@@ -229,7 +229,7 @@ class TaskMethods:
         if tool is not None:
             shape = tool.shape_of_stored(shape)
             if tool.budget is not None:
-                # The call whose reply is sent now.
+                # The call whose reply is being sent.
                 call = Call(task.tool, task.arguments, peer, wire="mcp", caller=peer.caller)
                 call.tool, call.shape, call.runtime = tool, shape, self._runtime
                 reply = await self._fitted(reply, call)
@@ -289,11 +289,11 @@ def _rpc_error(task: TaskRecord) -> JsonObject:
 
 
 MAX_TASKS = 100
-"""Maximum tasks in one subscription; others send no notifications."""
+"""The maximum number of tasks in one subscription; the others send no notifications."""
 
 
 class TaskFeed:
-    """Sends a client the state of its tasks: once at first, then on each change."""
+    """Sends a client the state of its tasks: once at the start, then on each change."""
 
     def __init__(self, methods: TaskMethods, tasks: list[TaskRecord], peer: McpPeer) -> None:
         self.ids = tuple(task.id for task in tasks)
@@ -301,7 +301,7 @@ class TaskFeed:
         self._peer = peer
         self._owners = {task.id: task.owner for task in tasks}
         self._sent: JsonObject = {}
-        # A result that is too large may be written to a disk or a database.
+        # An oversized result may be written to a disk or a database.
         self._may_block = methods.registry.has_budgets
         self._lock = threading.Lock()
 
@@ -332,7 +332,7 @@ class TaskFeed:
 
 
 async def open_feed(methods: TaskMethods, ids: tuple[str, ...], peer: McpPeer) -> TaskFeed:
-    """Return the feed of the tasks that belong to the client."""
+    """Return a feed of those tasks that belong to the client."""
     owner = _owner(peer)
     found = [await methods.service.get(id, owner) for id in dict.fromkeys(ids[:MAX_TASKS])]
     return TaskFeed(methods, [task for task in found if task is not None], peer)

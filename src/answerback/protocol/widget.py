@@ -1,7 +1,7 @@
 """Widget: a page registered as a resource, with everything hosts need to know about it.
 
-Its HTML is completed with the bridge and the origins that it may use. Tools name their widget in
-`meta`, in the keys of MCP Apps and in those of ChatGPT.
+Its HTML is completed with the bridge and with the origins that it may use. Tools name their widget
+in `meta`, in the keys of MCP Apps and in those of ChatGPT.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def check_origin(
     is_socket = origin.startswith(("wss:", "ws:"))
     if _is_origin(origin) and (sockets or not is_socket) and (wildcards or "*" not in origin):
         return
-    # The origin that was probably meant.
+    # The origin that the author probably meant.
     within = _WITHIN.fullmatch(origin.lower())
     scheme = "wss" if sockets and is_socket else "https"
     meant = f"{scheme}://{within[1]}" if within else ""
@@ -151,7 +151,7 @@ def check_html(html: object) -> str:
     try:
         html.encode()
     except UnicodeEncodeError as exc:
-        raise ValueError(f"html has a character that UTF-8 does not have, at {exc.start}") from None
+        raise ValueError(f"html has a character that UTF-8 cannot encode, at {exc.start}") from None
     return html
 
 
@@ -190,7 +190,7 @@ class WidgetOptions(TypedDict, total=False):
     html: str
     """The page's text."""
     path: str | os.PathLike[str]
-    """The page's file; a relative path starts at the file that calls `app.widget`."""
+    """The page's file; a relative path is relative to the file that calls `app.widget`."""
     csp: CSP
     """The origins the page may use; none by default."""
     domain: str
@@ -206,7 +206,7 @@ class WidgetOptions(TypedDict, total=False):
     requires: Sequence[Callable[..., Any]]
     """The page's gates; those of its tools do not apply to it."""
     bridge: bool
-    """Insert the script that connects the page with its host; True by default."""
+    """Insert the script that connects the page to its host; True by default."""
 
 
 def widget_uri(name: str) -> str:
@@ -254,7 +254,7 @@ class Widget(Resource):
         super().__init__(uri, self.page.read, cast("ResourceOptions", given), app.contract)
 
     def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> JsonObject:
-        """Return the content's `_meta`: that of the list, and for Claude the page's domain."""
+        """Return the content's `_meta`: the listed one and, for Claude, the page's domain."""
         domain = page_domain(endpoint, request, self._host)
         ui = self._ui if domain is None else {**self._ui, "domain": domain}
         return {"ui": ui, **self._openai}
@@ -265,7 +265,7 @@ def add_widget(app: Registry, name: object, options: WidgetOptions, author: str 
     check_options(options, WidgetOptions)
     widget = Widget(app, name, options, author)
     if widget.uri in app.resources.own:
-        raise ValueError(f"there is a widget {name!r} already; give one another name")
+        raise ValueError(f"there is already a widget {name!r}; give one a different name")
     put_resource(app, widget)
     return widget
 
@@ -284,7 +284,7 @@ def _source(name: str, options: WidgetOptions, author: str | None) -> tuple[str,
 
 
 def _page_keys(options: WidgetOptions) -> tuple[JsonObject, JsonObject]:
-    """Return the page's keys of MCP Apps, and ChatGPT's equivalents with some of its own."""
+    """Return the page's MCP Apps keys, ChatGPT's equivalents, and keys that only ChatGPT has."""
     csp: object = options.get("csp")
     csp = CSP() if csp is None else csp
     if not isinstance(csp, CSP):
@@ -354,7 +354,7 @@ def with_widget_keys(options: ToolOptions) -> ToolOptions:
 
 
 def _keys(shown: Shown) -> JsonObject:
-    """Return MCP Apps' keys, and ChatGPT's equivalents."""
+    """Return the MCP Apps keys and ChatGPT's equivalents."""
     ui: JsonObject = {}
     keys: JsonObject = {"ui": ui}
     if (name := shown.name) is not None:
@@ -394,7 +394,7 @@ def _merged(meta: Mapping[str, Any], keys: JsonObject) -> JsonObject:
 
 
 def missing_widget(tool: Tool) -> str | None:
-    """Return a message if a tool names a widget that its own app does not have."""
+    """Return a message if a tool names a widget that its app does not have."""
     name = tool.settings.widget
     if name is None:
         return None

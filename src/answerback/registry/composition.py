@@ -81,9 +81,9 @@ class Composition:
             self.change(undo)
 
     def _plan(self, kind: Kind, key: str, entry: Tool, served: bool, added: _Additions) -> bool:
-        """Add a new entry to the plan, for this app and for those that include it.
+        """Add a new entry to the plan, for this app and for the apps that include it.
 
-        Return False if a name exists already: merging the tables then finds out why.
+        Return False if a name already exists: merging the tables then finds out why.
         """
         if key in self.merged[kind].entries or (self, key) in added:
             return False
@@ -123,9 +123,9 @@ class Composition:
             self.change()
 
     def change(self, undo: Callable[[], object] | None = None) -> None:
-        """Rebuild the tables of this app and of those that include it, after it changed.
+        """Rebuild the tables of this app, and of the apps that include it, after a change.
 
-        Raises ValueError if two entries would have one name, after *undo* has undone the change.
+        If two entries would have the same name, calls *undo* and raises ValueError.
         """
         try:
             planned: dict[Composition, dict[Kind, _Merged]] = {}
@@ -200,8 +200,8 @@ class Composition:
                 # An app included twice contributes each resource once.
                 if kind != "completions" and present.source is not entry.source:
                     raise ValueError(
-                        f"there is a {entry.noun} {key!r} in {self.app.name!r} already, "
-                        f"which includes {entry.path[-1].name!r}; give one of them another name"
+                        f"there is already a {entry.noun} {key!r} in {self.app.name!r}, "
+                        f"which includes {entry.path[-1].name!r}; give one a different name"
                     )
                 view = present
             else:
@@ -228,10 +228,10 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
         )
     with lock:
         if any(each is app for each in other.apps()):
-            raise ValueError(f"{other.name!r} is or includes {app.name!r}: apps cannot be a cycle")
+            raise ValueError(f"{other.name!r} is or includes {app.name!r}: apps must not be cyclic")
         mine, theirs = app.composed(), other.composed()
         if any(each is other and known == prefix for each, known in mine.included):
-            raise ValueError(f"{app.name!r} includes {other.name!r} already; give a prefix")
+            raise ValueError(f"{app.name!r} already includes {other.name!r}; give a prefix")
         is_first = all(each is not other for each, _ in mine.included)
         if is_first:
             mine.check_include(other)
@@ -247,7 +247,7 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
 
 
 def check_auth(app: Registry, included: Iterable[Registry]) -> None:
-    """Raise ValueError if *app* would serve tools to callers that the tools' own app refuses.
+    """Raise ValueError if *app* would serve tools to callers that the tools' own app rejects.
 
     The served app authenticates all requests with its own `auth=`.
     """
@@ -256,14 +256,14 @@ def check_auth(app: Registry, included: Iterable[Registry]) -> None:
             continue
         if app.auth is None:
             raise ValueError(
-                f"{each.name!r} has auth=, and {app.name!r}, which includes it, has none: "
+                f"{each.name!r} has auth=, but {app.name!r}, which includes it, has none: "
                 f"give auth= to {app.name!r}"
             )
         if app.auth.anonymous and not each.auth.anonymous:
             raise ValueError(
-                f"{each.name!r} requires a token, and {app.name!r}, which includes it, does not: "
-                f"give auth= of {app.name!r} anonymous=False, or requires=[login()] to "
-                f"{each.name!r} and anonymous=True to its auth="
+                f"{each.name!r} requires a token, but {app.name!r}, which includes it, does not: "
+                f"set anonymous=False in auth= of {app.name!r}, or give "
+                f"{each.name!r} requires=[login()] and set anonymous=True in its auth="
             )
 
 
@@ -279,7 +279,7 @@ def _forward_changes(app: Registry, other: Registry) -> None:
 
 
 def _key(kind: Kind, prefix: str, name: str) -> str:
-    """Return the name of an included entry. URIs, and the completions of URIs, have no prefix."""
+    """Return the name of an included entry. URIs and their completions have no prefix."""
     if kind == "resources":
         return name
     if kind == "completions":
@@ -295,13 +295,13 @@ _INDEPENDENT = frozenset({"signature", "docstring"})
 def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     """Return a copy of *entry* with its name, contract and settings in *app*."""
     if kind in ("tools", "prompts") and len(key) > _MAX_NAME:
-        raise ValueError(f"{key!r} is longer than {_MAX_NAME} characters; take a shorter prefix")
+        raise ValueError(f"{key!r} is longer than {_MAX_NAME} characters; use a shorter prefix")
     if kind == "tools" and app.contract.route == "/" and key in RESERVED_ROUTES:
-        raise ValueError(f"/{key} is a route of the server's; include with another prefix")
+        raise ValueError(f"/{key} is one of the server's own routes; use another prefix")
     made = object.__new__(type(entry))
     inherited: dict[str, Any] = {}
     if kind == "tools":
-        # What neither the tool nor an app nearer to it has set.
+        # Only the settings that neither the tool nor a nearer app has set.
         chosen, given = entry.settings.chosen, app.tool_defaults.items()
         inherited = {name: each for name, each in given if name not in chosen}
     is_same = entry.contract is app.contract and not inherited
@@ -317,14 +317,14 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
         made.name = key
     made.contract = app.contract
     adopt(app, made)
-    # As at registration: refuse a return type that *app*'s contract does not allow.
+    # As at registration, refuse a return type that *app*'s contract does not allow.
     with suppress(NameError):
         _ = made.returns
     return made
 
 
 class Switch(msgspec.Struct, frozen=True, array_like=True):
-    """Something was enabled or disabled in one of the combined apps."""
+    """An entry or a tag was enabled or disabled in one of the combined apps."""
 
     app: int
     """The position of its app in `Registry.apps()`."""
@@ -338,7 +338,7 @@ class Enabled:
 
     def __init__(self) -> None:
         self.switches: dict[tuple[Literal["name", "tag"], str], bool] = {}
-        """The last one that applies to an entry wins."""
+        """The last switch that applies to an entry wins."""
         self.only: frozenset[str] = frozenset()
         self.without: frozenset[str] = frozenset()
         """The command line's tags; an entry they exclude cannot be enabled."""
@@ -346,7 +346,7 @@ class Enabled:
     def serves(self, name: str, entry: Tool) -> bool:
         """Return whether an entry is served under this name."""
         tags = entry.settings.tags
-        # Tags select tools, and a widget follows its tools.
+        # Tags select tools, and a widget is served along with its tools.
         if self.only and self.only.isdisjoint(tags) and not entry.is_widget:
             return False
         if not self.without.isdisjoint(tags):
@@ -359,7 +359,7 @@ class Enabled:
 
 
 def switch(app: Registry, name: str | None, tag: str | None, *, on: bool) -> None:
-    """Enable or disable by name or by tag, here and in the other processes that serve it."""
+    """Enable or disable by name or by tag, here and in the other processes that serve the app."""
     if (name is None) == (tag is None):
         raise TypeError("give a name or a tag: app.disable('add') or app.disable(tag='write')")
     if name is not None:
@@ -367,21 +367,21 @@ def switch(app: Registry, name: str | None, tag: str | None, *, on: bool) -> Non
         if not any(name in known[kind].entries for kind in LISTED):
             raise ValueError(f"{app.name!r} has no tool, prompt or resource {name!r}")
     wanted = Switch(0, "tag" if name is None else "name", name or tag or "", on)
-    # The other processes first: they may be out of reach, and then nothing changes.
+    # The other processes first: if they cannot be reached, nothing changes.
     _forward_switch(app, app, wanted)
     for kind in _apply(app, wanted):
         app.changes.publish(Change(kind))
 
 
 def apply_switch(root: Registry, received: Switch) -> None:
-    """Apply what another process enabled or disabled; it sends the notifications itself."""
+    """Apply what another process enabled or disabled; that process sends the notifications."""
     apps = list(root.apps())
     if received.app < len(apps):
         _apply(apps[received.app], received)
 
 
 def apply_switches(root: Registry, received: Sequence[Switch]) -> None:
-    """Make these the last switches of their apps, in this order."""
+    """Make these switches the last ones of their apps, in this order."""
     current = switches_of(root)
     for number in {each.app for each in received}:
         wanted = [each for each in received if each.app == number]
@@ -405,7 +405,7 @@ def _apply(app: Registry, wanted: Switch) -> list[ListedKind]:
     composition = app.composed()
     with lock:
         before = {kind: composition.merged[kind].served for kind in LISTED}
-        # As the last one, because the last one wins.
+        # Added at the end, because the last switch wins.
         composition.enabled.switches.pop((wanted.what, wanted.value), None)
         composition.enabled.switches[wanted.what, wanted.value] = wanted.on
         composition.change()
@@ -413,7 +413,7 @@ def _apply(app: Registry, wanted: Switch) -> list[ListedKind]:
 
 
 def _forward_switch(app: Registry, root: Registry, wanted: Switch) -> None:
-    """Send a switch of *app* to the other processes that serve it, or an app that includes it."""
+    """Send a switch in *app* to the other processes that serve it, or an app that includes it."""
     number = next(number for number, each in enumerate(root.apps()) if each is app)
     root.changes.publish_switch(msgspec.structs.replace(wanted, app=number))
     if root.composition is not None:

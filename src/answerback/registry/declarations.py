@@ -36,7 +36,7 @@ ListedKind: TypeAlias = Literal["tools", "resources", "prompts"]
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A change of a list, or of the one resource that *uri* names."""
+    """A change to a list, or to the one resource that *uri* names."""
 
     kind: Literal["tools", "resources", "prompts", "resource"]
     """The list that changed, or `resource`."""
@@ -66,12 +66,12 @@ class ChangeFeed:
         """Whether a call, a wire or a document has used the registry."""
 
     def attach(self, runtime: Attached) -> None:
-        """Let *runtime* check later includes. Only a weak reference to it is kept."""
+        """Let *runtime* check later includes; only a weak reference to it is kept."""
         self._attached.append(ref(runtime, self._attached.remove))
         self.was_used = True
 
     def attached(self) -> list[Attached]:
-        """Return the runtimes that serve the registry now, the newest last."""
+        """Return the runtimes that are serving the registry, newest last."""
         found = [each() for each in list(self._attached)]
         return [each for each in found if each is not None]
 
@@ -88,7 +88,7 @@ class ChangeFeed:
         return unlink
 
     def publish(self, change: Change) -> None:
-        """Send a change of this process to the subscribers and to the other processes."""
+        """Send a change made in this process to the subscribers and to the other processes."""
         self.deliver(change)
         for forward, _ in tuple(self._links.values()):
             forward(change)
@@ -99,7 +99,7 @@ class ChangeFeed:
             forward_switch(switch)
 
     def deliver(self, change: Change) -> None:
-        """Send a change to the subscribers of this process."""
+        """Send a change to the subscribers in this process."""
         for listener in tuple(self._listeners.values()):
             listener(change)
 
@@ -132,7 +132,7 @@ class Recording(Protocol):
     def recorded(
         self, handle: Callable[[Any], Coroutine[Any, Any, Any]], kind: str
     ) -> Callable[[Any], Coroutine[Any, Any, Any]]:
-        """Return *handle*, with a record of each outcome."""
+        """Return *handle*, wrapped to record each outcome."""
 
     def close(self) -> None:
         """Write the pending records."""
@@ -154,7 +154,7 @@ class Errors(Protocol):
 class Table(Mapping[str, T]):
     """The tools, resources, prompts or completions of an app, by their public names.
 
-    It is replaced as a whole when an app is composed, so every thread sees a complete table.
+    It is replaced all at once when apps are combined, so every thread sees a complete table.
     """
 
     __slots__ = ("_served", "get", "own")
@@ -194,7 +194,7 @@ class Registry:
     sessions = True
     """Whether MCP over HTTP uses sessions in its stateful versions."""
     requires: tuple[Callable[..., Any], ...] = ()
-    """The gates of everything served here."""
+    """The gates for everything served here."""
     has_gates = False
     """Whether anything served here has gates."""
     visible: tuple[Callable[[Any, Any], bool], ...] = ()
@@ -204,9 +204,9 @@ class Registry:
     has_tasks = False
     """Whether any tool served here may run as a task."""
     has_budgets = False
-    """Whether a tool has a budget."""
+    """Whether any tool served here has a budget."""
     stored_reply_resource: Resource | None = None
-    """The resource of stored replies, created when a client first reads one."""
+    """The resource for stored replies, created when a client first reads one."""
     has_keys = False
     """Whether any tool served here takes an idempotency key in a plain call."""
 
@@ -227,7 +227,7 @@ class Registry:
         self.contract = contract
         self.limits = limits
         self.tool_defaults: dict[str, Any] = {}
-        """The settings of a tool that sets none itself."""
+        """The settings for tools that do not set their own."""
         self.records: Recording | None = None
         self.lifespan: Lifespan | None = None
         self.auth: AppAuth | None = None
@@ -249,23 +249,23 @@ class Registry:
         self.middleware: tuple[Any, ...] = ()
         """Functions around each run of a tool, resource or prompt."""
         self.observers: tuple[Callable[[Any], object], ...] = ()
-        """Functions that see each outcome."""
+        """Functions that see every outcome."""
         self.errors: Errors | None = None
-        """What callers see of the author's own exceptions."""
+        """The errors that callers see for the author's own exceptions."""
         self.composition: Composition | None = None
         """The combined apps and their switches; None until first used."""
         self.changes = ChangeFeed()
         self.routes: list[OwnRoute] = []
-        """The author's own pages, served beside the tools."""
+        """The author's own pages, served next to the tools."""
 
     def add_tool(self, fn: Callable[..., Any], options: ToolOptions) -> Tool:
         """Register a function with *options*, over the app's defaults."""
         defaults = {"timeout": self.limits.seconds, **self.tool_defaults}
         tool = Tool(fn, read_settings({**defaults, **options}), self.contract)
         if tool.name in self.tools.own:
-            raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
+            raise ValueError(f"there is already a tool {tool.name!r}; give one a different name")
         if self.contract.route == "/" and tool.name in RESERVED_ROUTES:
-            raise ValueError(f"/{tool.name} is a route of the server's; give the tool another name")
+            raise ValueError(f"/{tool.name} is one of the server's own routes; rename the tool")
         _put(self, self.tools, tool.name, tool)
         self.changes.publish(Change("tools"))
         return tool
@@ -275,7 +275,7 @@ class Registry:
         from ..tools.resource import Resource
 
         if uri in self.resources.own:
-            raise ValueError(f"there is a resource {uri!r} already")
+            raise ValueError(f"there is already a resource {uri!r}")
         put_resource(self, Resource(uri, fn, options, self.contract))
 
     def add_prompt(self, fn: Callable[..., Any], options: CommonOptions) -> None:
@@ -284,7 +284,7 @@ class Registry:
 
         prompt = Prompt(fn, read_settings(options), self.contract)
         if prompt.name in self.prompts.own:
-            raise ValueError(f"there is a prompt {prompt.name!r} already")
+            raise ValueError(f"there is already a prompt {prompt.name!r}")
         _put(self, self.prompts, prompt.name, prompt)
         self.changes.publish(Change("prompts"))
 
@@ -328,7 +328,7 @@ class Registry:
 
     @property
     def has_filters(self) -> bool:
-        """Whether a function of `@app.visible` decides what a caller sees."""
+        """Whether an `@app.visible` function decides what a caller sees."""
         return any(app.visible for app in self.apps())
 
     @property
@@ -358,7 +358,7 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
 
 
 def adopt(registry: Registry, entry: Tool) -> None:
-    """Put the middleware and gates of *registry* before those that *entry* has already."""
+    """Put the middleware and gates of *registry* before those that *entry* already has."""
     entry.path = (registry, *entry.path)
     entry.middleware = registry.middleware + entry.middleware
     # A widget's page contains no data, and it shows its tools' refusals.
@@ -389,7 +389,7 @@ RouteFunction: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 
 class OwnRoute(msgspec.Struct, frozen=True):
-    """A page: its path, which may have Starlette's parameters, and its methods."""
+    """A page: its path, which may contain Starlette's path parameters, and its methods."""
 
     path: str
     methods: tuple[str, ...]
@@ -397,7 +397,7 @@ class OwnRoute(msgspec.Struct, frozen=True):
 
 
 def check_route(registry: Registry, path: object, methods: Sequence[str]) -> None:
-    """Raise TypeError or ValueError for a path that cannot be served, or is served already."""
+    """Raise TypeError or ValueError for a path that cannot be served, or is already served."""
     if callable(path):
         raise TypeError("@app.route takes a path: @app.route('/plans')")
     if not isinstance(path, str) or not path.startswith("/"):
@@ -406,12 +406,12 @@ def check_route(registry: Registry, path: object, methods: Sequence[str]) -> Non
         raise TypeError(f"methods is a list: methods=[{methods or 'GET'!r}]")
     first = path[1:].partition("/")[0]
     if first in RESERVED_ROUTES or first == ".well-known":
-        raise ValueError(f"{path!r} is a path of the server's own; choose another")
+        raise ValueError(f"{path!r} is one of the server's own paths; choose another")
     if registry.contract.route == "/" and path[1:] in registry.tools.own:
         raise ValueError(f"{path!r} is the path of a tool; choose another")
     for each in registry.routes:
         if each.path == path and set(each.methods) & set(methods):
-            raise ValueError(f"there is a route {path!r} for {' '.join(each.methods)} already")
+            raise ValueError(f"there is already a route {path!r} for {' '.join(each.methods)}")
 
 
 VisibleFunction: TypeAlias = Callable[[Any, Any], bool]
@@ -419,7 +419,7 @@ VisibleFunction: TypeAlias = Callable[[Any, Any], bool]
 
 
 class VisibleEntry(msgspec.Struct, frozen=True):
-    """A tool, a resource or a prompt, as a function of `@app.visible` sees it."""
+    """A tool, a resource or a prompt, as seen by an `@app.visible` function."""
 
     kind: str
     """"tool", "resource" or "prompt"."""
@@ -452,14 +452,14 @@ def _is_served(registry: Registry) -> bool:
 
 
 def is_hidden(entry: Tool, request: RequestInfo) -> bool:
-    """Return whether the entry does not exist for the caller of *request*."""
+    """Return whether the entry is hidden from the caller of *request*."""
     if entry.gates is not None and entry.gates.hide_from(request.user):
         return True
     return is_filtered(entry, request)
 
 
 def is_filtered(entry: Tool, request: RequestInfo) -> bool:
-    """Return whether a function of `@app.visible` hides the entry; gates do not count."""
+    """Return whether an `@app.visible` function hides the entry; gates do not count."""
     functions = [each for app in entry.path for each in app.visible if entry.is_listed]
     return bool(functions) and not all(_shows(each, entry, request) for each in functions)
 

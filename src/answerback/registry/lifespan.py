@@ -1,10 +1,10 @@
-"""Lifespan: opens what an app's tools need before the first call, and closes it at the end.
+"""Lifespan: opens an app's resources before the first call, and closes them at the end.
 
-Each wire that serves starts and stops it. In a process it opens on the event loop of the first wire
-and closes with the last wire; the first call opens it if nothing else did. In a process that makes
-one call it runs around that call: see `calls/started.py`.
+Each wire that serves starts and stops it. In each process, it opens on the first wire's event loop
+and closes with the last wire; the first call opens it if nothing else has. In a one-call process it
+runs around that call: see `calls/started.py`.
 
-An async context manager is entered and left in one task, and a plain one in one thread.
+An async context manager is entered and exited in one task, and a plain one in one thread.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LifespanFunction: TypeAlias = Callable[
     ..., AbstractContextManager[Any] | AbstractAsyncContextManager[Any]
 ]
 Managers: TypeAlias = "list[tuple[Lifespan, Any]]"
-"""The context managers of one run, in the order in which they are entered."""
+"""The context managers of one run, in the order they are entered."""
 
 _FUTURES = os.path.join(os.path.dirname(threading.__file__), "concurrent")
 _MOUNTED = (
@@ -47,7 +47,7 @@ class LifespanFailed(AnswerbackError):
 
     code = "LIFESPAN_FAILED"
     is_hanging = False
-    """Whether we stopped waiting for its end, although it still runs."""
+    """True if we stopped waiting for it to end, although it is still running."""
 
 
 class Lifespan:
@@ -66,7 +66,7 @@ class Lifespan:
         self.state: Any = None
         self.is_started = False
         self.is_reported = False
-        """Whether a server starts it, and logs its failure."""
+        """Whether a server starts it and logs its failures."""
         self._loop_run: LoopRun | None = None
         self._holders: set[object] = set()
         """The wires and blocks that keep it open."""
@@ -74,7 +74,7 @@ class Lifespan:
 
     @asynccontextmanager
     async def __call__(self, host: object = None) -> AsyncIterator[None]:
-        """Start it and stop it around the host's application: `FastAPI(lifespan=app.lifespan)`."""
+        """Start and stop it around the host's application: `FastAPI(lifespan=app.lifespan)`."""
         holder = object()
         await self.start(holder)
         try:
@@ -85,7 +85,7 @@ class Lifespan:
     async def start(self, holder: object) -> None:
         """Open it unless it is open; it stays open until *holder* stops it.
 
-        Raises what the context manager raised.
+        Raises the exception that the context manager raised.
         """
         with self._lock:
             self._holders.add(holder)
@@ -117,14 +117,14 @@ class Lifespan:
         return self._loop_run is not None and self._loop_run.is_lost
 
     async def stop(self, holder: object) -> None:
-        """Close it if *holder* is the last; raises LifespanFailed if that fails or is too slow."""
+        """Close it if *holder* is the last one; raises LifespanFailed on failure or time-out."""
         if self._release(holder):
             run, self._loop_run = self._loop_run, None
             if run is not None:
                 await run.stop(self.seconds)
 
     def _release(self, holder: object) -> bool:
-        """Forget *holder*; True if nothing keeps it open any more."""
+        """Forget *holder*; return True if nothing keeps the lifespan open any longer."""
         with self._lock:
             self._holders.discard(holder)
             return not self._holders
@@ -159,11 +159,11 @@ class Lifespan:
 
     @property
     def seconds(self) -> float:
-        """The time that it gets to end."""
+        """How many seconds it has to end."""
         return self._registry.limits.shutdown
 
     def managers(self) -> Managers:
-        """Return new context managers: of the included apps that do not run yet, then its own."""
+        """Return new context managers: those of included apps not yet running, then its own."""
         included = [each for each in self.included if not each.is_open]
         found = [pair for each in included for pair in each.managers()]
         if self._function is not None:
@@ -204,7 +204,7 @@ def _takes_app(function: Any) -> bool:
 
 
 def failed(exc: BaseException, when: str) -> LifespanFailed:
-    """Return the error that ends the server and names the exception."""
+    """Return the error, naming the exception, that ends the server."""
     text = f"{type(exc).__name__}: {exc}".rstrip(": ")
     error = LifespanFailed(f"the lifespan failed at its {when}: {text}")
     error.__cause__ = exc

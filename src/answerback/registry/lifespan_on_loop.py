@@ -1,6 +1,6 @@
 """LoopRun: one run of a lifespan on an event loop, in its own task.
 
-Libraries such as anyio require that the task which entered an async context manager also exits it.
+Libraries such as anyio require the task that entered an async context manager to exit it too.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 from .lifespan import Lifespan, LifespanFailed, Managers, failed, is_async
 
 _CANCEL_SECONDS = 1.0
-"""The seconds a cancelled lifespan gets to end."""
+"""How many seconds a cancelled lifespan has to end."""
 
 
 class LoopRun:
-    """A run that begins to open at once; `stop` closes it."""
+    """A run that starts opening at once; `stop` closes it."""
 
     def __init__(self, lifespan: Lifespan, managers: Managers) -> None:
         self._lifespan = lifespan
@@ -34,7 +34,7 @@ class LoopRun:
         return self.loop.is_closed() or self._task.done()
 
     async def wait_until_started(self) -> None:
-        # Shielded, because the start must outlive the call that waits for it.
+        # Shielded, because the start must outlive the call waiting for it.
         await asyncio.shield(asyncio.wrap_future(self._started))
 
     async def stop(self, seconds: float) -> None:
@@ -67,7 +67,7 @@ class LoopRun:
                     each.is_started = True
                 lifespan.is_started = True
                 self._started.set_result(None)
-                # Cancelled when the loop ends without `stop`: close as at a shutdown.
+                # Cancelled because the loop is ending without `stop`: close as at a shutdown.
                 with suppress(asyncio.CancelledError):
                     await self._ending.wait()
         except BaseException as exc:
@@ -79,7 +79,7 @@ class LoopRun:
                     failure.__cause__ = exc
                 self._started.set_exception(failure)
             elif isinstance(exc, SystemExit | KeyboardInterrupt):
-                # They would end the loop, and with it the rest of the shutdown.
+                # These would end the loop, and with it the rest of the shutdown.
                 raise RuntimeError(f"the lifespan raised {exc!r}") from exc
             else:
                 raise
@@ -90,7 +90,7 @@ class LoopRun:
 
 
 class _InThread:
-    """A plain context manager, entered and exited in one thread beside the loop."""
+    """A plain context manager, entered and exited in one thread outside the loop."""
 
     def __init__(self, manager: Any) -> None:
         self._manager = manager

@@ -12,7 +12,7 @@ record. How a wire uses them:
     task.reply()                                 # the Reply of a finished task, for any dialect
     owner_of(user)                               # the owner of this user's tasks
 
-`TaskStore` (in `task_store`) keeps the records. Each change to a record is one of the functions in
+`TaskStore` (in `task_store`) stores the records. Each change to a record is one of the functions in
 `transitions`, which a store applies as one atomic step: `store.change(id, partial(cancelled,
 now=time()))`. Other programs, such as `answerback tasks cancel`, open the same SQLite file and use
 these functions; the server sees the change at once.

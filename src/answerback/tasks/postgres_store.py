@@ -1,4 +1,4 @@
-"""Tasks in PostgreSQL, which servers and workers on several machines share."""
+"""Tasks in PostgreSQL, shared by servers and workers on several machines."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
 
 _TOPIC = "task"
 _POLL = 2.0
-"""The seconds after which a process looks for changes even without a notice."""
+"""How often, in seconds, a process looks for changes even without a notice."""
 _REFRESH = 1.0
-"""The seconds for which the length of a queue and the size of the table are not read again."""
+"""Seconds before the length of a queue and the size of the table are read again."""
 _BATCH, _BATCHES = 1_000, 10
-"""The expired records that are removed in one transaction, and the transactions of one look."""
+"""How many expired records one transaction removes, and the maximum transactions per cleanup."""
 _UNSERVED = 86_400
-"""The seconds after its expiry for which a task waits for a worker that has its tool."""
+"""How many seconds past its expiry a task waits for a worker that has its tool."""
 _MAX_ROW = 2_000
-"""The bytes of a row; PostgreSQL moves what is longer into rows of a table beside it."""
+"""The maximum bytes in a row; PostgreSQL moves longer values into rows of a separate table."""
 _MAX_NOTED = 1_000
-"""The unreadable records that one process logs."""
+"""The maximum number of unreadable records that one process logs."""
 _MAX_CHANGED = 1_000
-"""The changed ids that are kept until someone reads them; above, any task may have changed."""
+"""The maximum number of unread changed ids; beyond it, any task may have changed."""
 _MAX_ID = 100
 _EXPIRY_LOCK = 0x616E7378
 _COLUMNS = "id, owner, lease, record, arguments, answers, result"
 _WAITING = "FROM answerback.tasks WHERE app = %s AND state = 'working' AND worker = ''"
-# Goes from tool to tool in the index of the queues, and takes the oldest tasks of each: a plain
-# `tool = ANY(…)` in the order of the numbers would read the waiting tasks of all other tools. With
-# BETWEEN and an order by the tool, the planner cannot take the index of the numbers instead.
+# Goes from tool to tool in the queue index, and takes the oldest tasks of each: a plain `tool =
+# ANY(…)` ordered by number would read the waiting tasks of all other tools. With BETWEEN and
+# ordering by tool, the planner cannot use the number index instead.
 _OLDEST = f"""
 WITH RECURSIVE queues (tool) AS (
     (SELECT tool {_WAITING} ORDER BY tool LIMIT 1)
@@ -61,7 +61,7 @@ SELECT number FROM queues, LATERAL (
 """
 _EXPIRED = (
     f"expires <= {NOW_ONCE} AND (state <> 'working'"
-    # Nobody has its tool, or nobody can read it.
+    # No worker has its tool, or no worker can read it.
     f" OR expires <= {NOW_ONCE} - {_UNSERVED} AND lease <= {NOW_ONCE} - {_UNSERVED})"
 )
 
@@ -71,9 +71,9 @@ _replace = msgspec.structs.replace
 
 
 class PostgresStore:
-    """Keeps the tasks of one app. Its times are the database's.
+    """Stores the tasks of one app, and takes its times from the database.
 
-    The large parts of a record, and all that a caller or a tool wrote, are sealed.
+    The large parts of a record, and everything written by a caller or a tool, are sealed.
     """
 
     blocks = True
@@ -86,14 +86,14 @@ class PostgresStore:
         self._app = app
         self._estimates = _Estimates(self._database, app)
         self._unreadable: set[str] = set()
-        """Tasks whose records could not be read, which is logged once."""
+        """Tasks with unreadable records; each is logged once."""
 
     def now(self) -> float:
         return self._database.now()
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
         self._estimates.refresh(task.tool, limits.queue)
-        # Before the transaction, because the first one reads the key from the database.
+        # Before the transaction, because the first fingerprint reads the key from the database.
         owner, key = self._owner(task.owner), None
         if task.idempotency_key is not None:
             key = self._fingerprints.of(place_of("key", task.owner, task.idempotency_key))
@@ -102,7 +102,7 @@ class PostgresStore:
             if found is not None:
                 return checked_repeat(found, task)
             check_room(task, _Usage(self._estimates, cursor, owner), limits)
-            # Count the task's times from the database's clock, which all workers share.
+            # Base the task's times on the database's clock, which all workers share.
             cursor.execute(f"SELECT {NOW}")
             now = float(_first(cursor)[0])
             later = now - task.created
@@ -156,7 +156,7 @@ class PostgresStore:
             keys = list(self._sealer.keys)
             return (*[self._app] * 3, last, keys, wanted, list(tools), wanted)
 
-        # Most looks find nothing, and take no transaction.
+        # Most attempts find nothing, and need no transaction.
         found = self._database.rows(_OLDEST, *oldest(0, count)) if count > 0 else []
         taken: list[TaskRecord] = []
         if not found:
@@ -177,7 +177,7 @@ class PostgresStore:
                         taken.append(claim)
                 if len(found) < wanted or len(taken) == count:
                     break
-                # Other workers took some of them, or they cannot be read: look behind them.
+                # Other workers took some of them, or some cannot be read: look past them.
                 cursor.execute(_OLDEST, oldest(found[-1][0], count - len(taken)))
                 found = cursor.fetchall()
         return taken
@@ -221,7 +221,7 @@ class PostgresStore:
             )
 
     def remove_expired(self) -> int:
-        # In the order of the index: else the planner expects to find one in any row.
+        # In index order: otherwise the planner expects to find a match in any row.
         query = f"SELECT 1 FROM answerback.tasks WHERE {_EXPIRED} ORDER BY expires LIMIT 1"
         if not self._database.rows(query):
             return 0
@@ -258,7 +258,7 @@ class PostgresStore:
         """Do nothing: the server closes the state."""
 
     def _owner(self, owner: str) -> str:
-        """Return the column for an owner; empty without one."""
+        """Return the value of the owner column; empty without an owner."""
         return self._fingerprints.of(place_of("owner", owner)).hex() if owner else ""
 
     def _with_key(self, cursor: Cursor[Row], owner: str, key: bytes | None) -> TaskRecord | None:
@@ -274,7 +274,7 @@ class PostgresStore:
             return None
         known = self._read(row)
         if known is None:
-            raise Unavailable("The call that has this idempotency key cannot be read")
+            raise Unavailable("The call with this idempotency key cannot be read")
         return known
 
     def _change(self, cursor: Cursor[Row], id: str, change: Change) -> TaskRecord | None:
@@ -311,7 +311,7 @@ class PostgresStore:
         )
 
     def _small(self, task: TaskRecord) -> tuple[Any, ...]:
-        """Return the columns that each change writes."""
+        """Return the columns that every change writes."""
         small = _replace(task, arguments=b"", answers={}, result=None)
         record = self._seal(task, "record", _encode(small))
         return (task.state, task.worker, task.lease, task.fence, task.expires, record)
@@ -345,7 +345,7 @@ class PostgresStore:
         except (msgspec.MsgspecError, CannotOpen) as exc:
             if id not in self._unreadable and len(self._unreadable) < _MAX_NOTED:
                 self._unreadable.add(id)
-                logger().error("the record of the task %r cannot be read: %s", id, exc)
+                logger().error("the record of task %r cannot be read: %s", id, exc)
             return None
 
     def _tell(self, id: str) -> None:
@@ -353,8 +353,8 @@ class PostgresStore:
 
 
 def apps_with_tasks(shared: SharedState) -> list[str]:
-    """Return the names of the apps whose tasks the database has."""
-    # Goes from app to app in an index: DISTINCT would read every task.
+    """Return the names of the apps that have tasks in the database."""
+    # Goes from app to app in the index: DISTINCT would read every task.
     rows = shared.database.rows(
         "WITH RECURSIVE apps (app) AS ((SELECT min(app) FROM answerback.tasks) UNION ALL"
         " SELECT (SELECT min(tasks.app) FROM answerback.tasks WHERE tasks.app > apps.app)"
@@ -397,7 +397,7 @@ class PostgresChanges:
         """Do nothing: a notice ends every wait."""
 
 
-# The file of a table keeps the room of removed rows for new ones, so its size is only a bound.
+# A table's file keeps the space of removed rows for new ones, so its size is only an upper bound.
 _SIZE = (
     "least(pg_total_relation_size(oid), "
     f"{_MAX_ROW} * (pg_stat_get_live_tuples(oid) + pg_stat_get_live_tuples(reltoastrelid)))"
@@ -415,7 +415,7 @@ class _Estimates:
         self._until: dict[str, float] = {}
 
     def refresh(self, tool: str, limit: int) -> None:
-        """Read them for a tool, at most once a second."""
+        """Read both for a tool, at most once a second."""
         now = monotonic()
         if now < self._until.get(tool, 0.0):
             return
@@ -429,7 +429,7 @@ class _Estimates:
 
 
 class _Usage:
-    """Estimates for all tasks, and counts for *owner*, which is the fingerprint of one."""
+    """Estimates for all tasks, and counts for *owner*, a user's fingerprint."""
 
     def __init__(self, estimates: _Estimates, cursor: Cursor[Row], owner: str) -> None:
         self._estimates = estimates
@@ -440,7 +440,7 @@ class _Usage:
         return self._estimates.bytes + len(task.arguments)
 
     def has_queued(self, tool: str, count: int) -> bool:
-        # Nothing is known while another thread reads it, or after that has failed.
+        # It is unknown while another thread is reading it, or after reading it has failed.
         return self._estimates.waiting.get(tool, 0) >= count
 
     def has_unfinished(self, owner: str, count: int) -> bool:
@@ -453,7 +453,7 @@ class _Usage:
 
 
 def _may_exist(id: str) -> bool:
-    """Return whether an id from a client can be a task's; PostgreSQL refuses some texts."""
+    """Return whether an id from a client can be a task id; PostgreSQL refuses some texts."""
     return len(id) <= _MAX_ID and id.isascii() and "\0" not in id
 
 

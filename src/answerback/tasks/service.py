@@ -1,6 +1,6 @@
 """TaskService: creates, finds, answers and cancels tasks, for every wire.
 
-`run_once` keeps the reply to a plain call with an idempotency key in the same store.
+`run_once` stores the reply to a plain call with an idempotency key in the same store.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from .transitions import answered, cancelled, claimed, finished, given_up
 
 T = TypeVar("T")
 _MAX_WAITING = 100
-"""The requests that may wait for one task at a time, in one worker."""
+"""How many requests may wait for one task at the same time, in one worker."""
 
 
 def task_service(runtime: Runtime) -> TaskService:
-    """Return the service of *runtime*, created on first use."""
+    """Return the task service of *runtime*, created on first use."""
     service = runtime.tasks
     if not isinstance(service, TaskService):
         service = runtime.tasks = TaskService(runtime)
@@ -51,7 +51,7 @@ def task_service(runtime: Runtime) -> TaskService:
 
 
 class TaskService:
-    """The task service of one runtime. Without an event loop no method waits."""
+    """The task service of one runtime. Without an event loop, no method waits."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.limits = runtime.registry.limits.tasks
@@ -60,10 +60,10 @@ class TaskService:
         self.admit: Handler = runtime.admit
         """Passes a call's gates and checks its arguments; the outcome is ADMITTED or a refusal."""
         self.refuse = runtime.record
-        """Records the outcome of a call that does not run, and returns it."""
+        """Records and returns the outcome of a call that does not run."""
         self._waiters: dict[object, Callable[[str | None], None]] = {}
         self._waiting: Counter[str] = Counter()
-        """How many requests wait for each task."""
+        """How many requests are waiting for each task."""
         self._watch: TaskWatch | None = None
         self.runner = TaskRunner(runtime, self.store, self.wake, self._watch_closely)
         self.runner.use_loop()
@@ -82,11 +82,11 @@ class TaskService:
         key: str | None = None,
         asks_later: bool = False,
     ) -> TaskRecord | Outcome:
-        """Start a call as a task; return the refusal or the question if it may not run.
+        """Start a call as a task; return a refusal or a question if it may not run.
 
-        *ttl* is how many seconds the client wants the task kept. If the idempotency *key* is known,
-        its task is returned and nothing runs. With *asks_later* the task itself asks the questions
-        of `Ask` parameters.
+        *ttl* is how many seconds the client wants the task to be kept. If the idempotency *key* is
+        known, its task is returned and nothing runs. With *asks_later*, the task itself asks the
+        questions of its `Ask` parameters.
         """
         call.stage = "admit"
         answers = call.kept_answers = {}
@@ -114,7 +114,7 @@ class TaskService:
         return task if task is not None and task.owner == owner else None
 
     async def page(self, owner: str, after: str | None, count: int) -> list[TaskRecord]:
-        """Return tasks of *owner* in order of creation, after the one with the id *after*.
+        """Return the tasks of *owner* in order of creation, after the task with the id *after*.
 
         Anonymous callers own nothing: the id of a task is the only key to it.
         """
@@ -144,7 +144,7 @@ class TaskService:
         return changed
 
     async def cancel(self, id: str, owner: str) -> TaskRecord | None:
-        """Cancel a task; one that has ended does not change. None if there is no such task."""
+        """Cancel a task unless it has ended, and return it; None if there is no such task."""
         if await self.get(id, owner) is None:
             return None
         return await self._to_the_end(self._cancel(id)) or await self.get(id, owner)
@@ -161,13 +161,13 @@ class TaskService:
     async def wait(
         self, id: str, owner: str, is_done: Callable[[TaskRecord], bool], seconds: float
     ) -> TaskRecord | None:
-        """Return the task, once *is_done* or after *seconds*; None if there is no such task.
+        """Return the task once it *is_done*, or after *seconds*; None if there is no such task.
 
-        Raises Unavailable if too many requests wait for this task.
+        Raises Unavailable if too many requests are already waiting for this task.
         """
         await ON_LOOP
         if self._waiting[id] >= _MAX_WAITING:
-            raise Unavailable("Too many requests wait for this task", retryable=True, retry_after=5)
+            raise Unavailable("Too many requests for this task", retryable=True, retry_after=5)
         self._waiting[id] += 1
         until = monotonic() + seconds
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
@@ -204,15 +204,15 @@ class TaskService:
         return lambda: self._waiters.pop(key, None) and None
 
     def _watch_closely(self) -> None:
-        """Look more often for other processes' changes: a task has started, or a client waits."""
+        """Poll more often for changes by other processes: a task has started, or a client waits."""
         if self._watch is not None:
             self._watch.wake()
 
     async def stop(self, seconds: float | None = None) -> None:
-        """Start no more tasks, and give the running ones the shutdown time to end.
+        """Start no more tasks, and give the running ones the shutdown time to finish.
 
-        *seconds* replaces the shutdown time. Tasks that do not end are given up; another worker
-        runs the idempotent ones again.
+        *seconds* replaces the shutdown time. Tasks that do not finish are given up; another worker
+        reruns the idempotent ones.
         """
         if self._runtime.tasks is self:
             self._runtime.tasks = None
@@ -224,7 +224,7 @@ class TaskService:
         self.store.close()
 
     async def _start(self, task: TaskRecord) -> TaskRecord:
-        """Record the task, then start it; if no slot is free, it waits in the store."""
+        """Record the task, then start it; if there is no free slot, it waits in the store."""
         runner = self.runner
         self.remove_expired()
         runner.use_loop()
@@ -252,21 +252,21 @@ class TaskService:
 
     async def _to_the_end(self, steps: Coroutine[Any, Any, T]) -> T:
         """Run to the end even if the client disconnects: a recorded task must be started."""
-        # With a non-blocking store the steps never wait, so nothing can cancel them.
+        # With a non-blocking store, the steps never wait, so nothing can cancel them.
         if not self.store.blocks or running_loop() is None:
             return await steps
         result: T = await asyncio.shield(asyncio.ensure_future(steps))
         return result
 
     async def _fill(self) -> None:
-        """Start waiting tasks; if the store fails now, the watch retries."""
+        """Start waiting tasks; if the store fails, the watch retries."""
         with suppress(Unavailable):
             await self.runner.off_loop(self.runner.fill)
 
     def new_task(
         self, call: Call, answers: Mapping[str, Any], ttl: float | None, key: str | None
     ) -> TaskRecord:
-        """Return an admitted call's record."""
+        """Return the record for an admitted call."""
         tool = call.tool
         assert tool is not None
         now = time()
@@ -295,12 +295,12 @@ class TaskService:
         )
 
     def remove_expired(self) -> None:
-        # For a store that may block, the watch does it.
+        # For a store that may block, the watch does this.
         if self._watch is None:
             self.store.remove_expired()
 
     def wake(self, id: str | None) -> None:
-        """Wake everyone who waits for this task, or for any task if the id is None."""
+        """Wake every request waiting for this task, or for any task if the id is None."""
         for listener in tuple(self._waiters.values()):
             listener(id)
 
@@ -323,13 +323,13 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
         try:
             stored = await runner.off_loop(store.add, record, service.limits)
         except Uncertain:
-            # The call does not run, so the key must stay free for its repetition.
+            # The call does not run, so the key must stay free for a repeated call.
             runner.undo_later(partial(store.remove, record.id))
             raise
         if stored.id != record.id:
             if not stored.is_final:
                 raise Conflict(
-                    "A call with this idempotency key still runs",
+                    "A call with this idempotency key is still running",
                     retryable=True,
                     retry_after=1,
                     hint="repeat the call with the same key in a moment",
@@ -340,7 +340,7 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
             return await service.refuse(call, reply)
     except ToolError as exc:
         return await service.refuse(call, Reply(error=Error.of(exc)))
-    # The watch renews the claim as long as the call runs here.
+    # The watch renews the claim as long as the call is running here.
     runner.keyed.add(record.worker)
     try:
         return await _run_claimed(service, call, record, handle)
@@ -351,7 +351,7 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
 async def _run_claimed(
     service: TaskService, call: Call, record: TaskRecord, handle: Handler
 ) -> Outcome:
-    """Run a call, and keep its reply for the next call with its key."""
+    """Run a call, and store its reply for the next call with its key."""
     store, runner = service.store, service.runner
     claim: dict[str, Any] = {"worker": record.worker, "fence": record.fence}
     call.stage = "run"
@@ -361,7 +361,7 @@ async def _run_claimed(
         runner.soon(store.change, record.id, partial(given_up, **claim))
         raise
     if not isinstance(outcome, Reply) or _may_be_repeated(outcome):
-        # The next call with this key runs.
+        # The next call with this key will run.
         remove = partial(store.remove, record.id)
         try:
             await runner.off_loop(remove)
@@ -385,7 +385,7 @@ def _claimed_record(service: TaskService, call: Call, key: str | None) -> TaskRe
         # The call never runs from its record; the fingerprint identifies its arguments.
         arguments=b"{}",
         user=None,
-        # A separate name: a call whose reply could not be kept gives up its claim by itself.
+        # A separate name: the claim of a call whose reply could not be stored lapses by itself.
         worker=service.runner.new_name(),
         lease=made.created + LEASE,
         fence=1,
@@ -395,16 +395,16 @@ def _claimed_record(service: TaskService, call: Call, key: str | None) -> TaskRe
 
 
 def _may_be_repeated(reply: Reply[Any]) -> bool:
-    """Return whether the refusal is temporary: too many calls, or a service is down.
+    """Return whether the refusal is temporary: too many calls, or a service that is down.
 
-    A call that timed out may have taken effect, so its error is kept.
+    A call that timed out may have taken effect, so its error is stored.
     """
     error = reply.error
     return error is not None and error.row.status in (429, 503) and error.retryable is not False
 
 
 _TOO_LARGE: Reply[Any] = failure(
-    "This call was made, and its reply was too large to be kept for a repetition",
+    "The call was made, but its reply was too large to store for repeated calls",
     code="TOO_LARGE",
-    hint="read what the call changed in another way",
+    hint="find out what the call changed in another way",
 )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SCHEMA_VERSION = 1
-# Columns for queries are stored beside the record; each write sets them from it.
+# Columns for queries are stored next to the record; each write sets them from it.
 _SCHEMA = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS tasks (
@@ -52,7 +52,7 @@ CREATE INDEX IF NOT EXISTS expiry ON tasks (expires) WHERE expires IS NOT NULL;
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
-# Files from earlier versions get them when they are opened.
+# Files from earlier versions get these when they are opened.
 _INDEXES = (
     "CREATE INDEX IF NOT EXISTS owners ON tasks (owner, number)",
     "CREATE INDEX IF NOT EXISTS queues ON tasks (tool, number)"
@@ -68,7 +68,7 @@ _UNFINISHED = (
 _BUSY_SECONDS = 5.0
 _READING, _WRITING = "reading", "writing"
 _URGENT_POLL, _IDLE_POLL = 0.01, 1.0
-"""The seconds before another look at the file; `TaskWatch` adds 0.01 between two looks."""
+"""Seconds before the file is checked again; `TaskWatch` adds 0.01 between two checks."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _records = msgspec.msgpack.Decoder(TaskRecord)
@@ -81,10 +81,10 @@ class UnknownTaskFile(AnswerbackError):
 
 
 class SQLiteStore:
-    """Keeps tasks in a file that only this user can read; creates it if needed.
+    """Stores tasks in a file that only this user can read; creates it if needed.
 
     Each process opens the file on first use, so a store may be created before workers fork.
-    *durable* also survives a power failure: each change waits for the disk. *clock* is for tests.
+    With *durable*, changes survive a power failure: each waits for the disk. *clock* is for tests.
     """
 
     blocks = True
@@ -108,7 +108,7 @@ class SQLiteStore:
         self._was_moved = False
         self._pid = 0
         self._failing: set[str] = set()
-        """Which of _READING and _WRITING failed the last time."""
+        """Which of _READING and _WRITING failed last time."""
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
         return self._write(lambda connection: _add(connection, task, limits))
@@ -117,7 +117,7 @@ class SQLiteStore:
         rows = self._read("SELECT record FROM tasks WHERE id = ?", id)
         task = _decode(rows[0][0]) if rows else None
         if rows and task is None:
-            logger().error("the record of the task %r cannot be read", id)
+            logger().error("the record of task %r cannot be read", id)
         return task
 
     def change(self, id: str, change: Change) -> TaskRecord | None:
@@ -131,7 +131,7 @@ class SQLiteStore:
         take = partial(claimed, worker=worker, lease=lease)
 
         def claim_oldest(connection: Connection) -> list[TaskRecord]:
-            # Reads further rows only to make up for unreadable records.
+            # Read more rows only to make up for unreadable records.
             rows = connection.execute(f"SELECT record {_WAITING} ORDER BY number")
             oldest = _first(rows, count)
             taken = [_change(connection, task.id, take, self.now()) for task in oldest]
@@ -144,7 +144,7 @@ class SQLiteStore:
 
         # The column's lease is current; the record's is from the last full write.
         def renew_all(connection: Connection) -> None:
-            # SQLite uses the index of claims only if the worker is certainly not empty.
+            # SQLite uses the claims index only if the query rules out an empty worker.
             query = "UPDATE tasks SET lease = ? WHERE worker = ? AND worker <> ''"
             connection.executemany(query, [(until, worker) for worker in workers])
 
@@ -212,7 +212,7 @@ class SQLiteStore:
             return connection.execute(query, values).fetchall()
 
     def _write(self, change: Callable[[Connection], T]) -> T:
-        """Apply a change as one transaction; roll it back if it raises."""
+        """Apply a change in one transaction; roll it back if it raises."""
         with self._opened(_WRITING) as connection:
             try:
                 return _in_transaction(connection, change)
@@ -228,14 +228,14 @@ class SQLiteStore:
     def _opened(self, use: str) -> Iterator[Connection]:
         """Lock the store and yield its connection; turn a file error into Unavailable.
 
-        Only the log has the reason.
+        The reason appears only in the log.
         """
         with self._lock:
             try:
                 yield self._connected()
             except (sqlite3.Error, OSError) as exc:
                 if use not in self._failing:
-                    logger().error("the file of tasks %r failed: %s", self.path, exc)
+                    logger().error("the task file %r failed: %s", self.path, exc)
                 self._failing.add(use)
                 raise Unavailable(
                     "The tasks cannot be read or written at the moment",
@@ -247,13 +247,13 @@ class SQLiteStore:
     def _connected(self) -> Connection:
         if self._pid != os.getpid():
             # A connection must not be used after a fork, and closing it would drop the parent's
-            # locks: it is kept, and never used again.
+            # locks, so it is kept but never used again.
             self._inherited = self._connection
             self._forget_file()
             self._pid = os.getpid()
         self._check_place()
         if self._connection is None:
-            # A thread that still ends must not make a new file where the moved one was.
+            # A thread that is still ending must not create a new file where the moved one was.
             if self._was_moved and not os.path.exists(self.path):
                 raise FileMoved("the file was moved or removed before it was closed")
             self._was_moved = False
@@ -264,7 +264,7 @@ class SQLiteStore:
     def _check_place(self) -> None:
         """Raise FileMoved if the file is no longer at its path.
 
-        Then all that was acknowledged is copied from the log into the moved file, which is closed:
+        Everything acknowledged is then copied from the log into the moved file, which is closed:
         SQLite itself would leave the log behind. The file is opened again if it is moved back.
         """
         try:
@@ -273,7 +273,7 @@ class SQLiteStore:
         except FileMoved:
             if self._connection is not None:
                 row = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                if row[0] == 0:  # No other connection was in the way.
+                if row[0] == 0:  # No other connection got in the way.
                     self._connection.close()
                     self._connection = None
             raise
@@ -299,7 +299,7 @@ class SQLiteStore:
             if is_foreign or version > SCHEMA_VERSION:
                 reason = "another program wrote it" if is_foreign else "a later version wrote it"
                 raise UnknownTaskFile(
-                    f"{self.path!r} is not a file of tasks that this version reads: {reason}"
+                    f"{self.path!r} is not a task file that this version can read: {reason}"
                 )
             connection.execute("PRAGMA journal_mode = WAL")
             level = "FULL" if self._durable else "NORMAL"
@@ -317,7 +317,7 @@ class SQLiteStore:
 
 
 class SQLiteChanges:
-    """Polls whether another process has changed a record; it does not see which."""
+    """Polls for changes by another process; it does not see which record changed."""
 
     def __init__(self, store: SQLiteStore) -> None:
         self._store = store
@@ -326,7 +326,7 @@ class SQLiteChanges:
 
     def wait(self, seconds: float, *, is_urgent: bool) -> Collection[str] | None:
         self._woken.wait(_URGENT_POLL if is_urgent else min(_IDLE_POLL, seconds))
-        # A wake-up that comes later ends the next wait.
+        # A later wake-up ends the next wait.
         self._woken.clear()
         before, self._version = self._version, self._store.version()
         return () if self._version == before else None
@@ -367,7 +367,7 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
 
 
 class _Usage:
-    """Counts the tasks of a file, and reads no more rows than a limit needs."""
+    """Counts the tasks in a file, reading no more rows than a limit needs."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -381,7 +381,7 @@ class _Usage:
 
     def has_queued(self, tool: str, count: int) -> bool:
         # Each task has its own number, so there cannot be more waiting tasks than numbers from
-        # the oldest to the newest. Usually that is below the limit, and no rows are counted.
+        # the oldest to the newest. That is usually below the limit, so no rows are counted.
         oldest, newest = self._connection.execute(_QUEUE_NUMBERS, (tool, tool)).fetchone()
         if oldest is None or newest - oldest + 1 < count:
             return False
@@ -418,7 +418,7 @@ def _decode(record: bytes) -> TaskRecord | None:
 
 
 def _first(rows: Cursor, count: int) -> list[TaskRecord]:
-    """Return the first *count* tasks that are readable."""
+    """Return the first *count* readable tasks."""
     found: list[TaskRecord] = []
     for row in rows:
         if len(found) == count:
@@ -435,7 +435,7 @@ def _columns(task: TaskRecord) -> tuple[Any, ...]:
 
 
 def _add_tool(connection: Connection) -> None:
-    """Add the column to a file of an earlier version; its waiting tasks are in no tool's queue."""
+    """Add the column to a file from an older version; its waiting tasks are in no tool's queue."""
     if "tool" not in _columns_of(connection):  # Another process may have been faster.
         connection.execute("ALTER TABLE tasks ADD COLUMN tool TEXT NOT NULL DEFAULT ''")
 

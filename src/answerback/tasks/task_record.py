@@ -78,21 +78,21 @@ def load_reply(stored: bytes) -> Reply[Any]:
 
 
 FORMAT = 1
-"""The record's format version; records with a later one are not read."""
+"""The format version of records; records with a later version are not read."""
 
 State: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
-"""MCP's names. A call whose reply is an error is "completed"; "failed" is for a task that could
-not be carried out, and for errors that MCP sends as JSON-RPC errors."""
+"""MCP's names. A call whose reply is an error is "completed"; "failed" is for tasks that could not
+be carried out, and for errors that MCP sends as JSON-RPC errors."""
 
 KEYS = "keys:"
-"""The owner prefix of plain calls with an idempotency key; no user's owner has it."""
+"""The owner prefix for plain calls with an idempotency key; no user's tasks have it."""
 
 FINAL: frozenset[State] = frozenset({"completed", "failed", "cancelled"})
 """Final states: such a task does not change until it is removed."""
 
 
 class TaskUser(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a user that a task keeps, without token, headers and other claims."""
+    """The part of a user that a task keeps, without the token, headers and other claims."""
 
     subject: str
     issuer: str = ""
@@ -110,7 +110,7 @@ class TaskUser(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenQuestion(msgspec.Struct, frozen=True):
-    """A question the task waits on: an MCP method and its params."""
+    """A question that the task is waiting on: an MCP method and its params."""
 
     method: Literal["elicitation/create", "sampling/createMessage", "roots/list"]
     params: dict[str, Any]
@@ -134,21 +134,21 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     protocol: str = ""
     """The version of MCP; empty on other wires."""
     caller: str = ""
-    """The client's address, for the records of calls."""
+    """The client's address, for call records."""
     can: Abilities = Abilities()
     """The kinds of questions that the client can answer."""
     state: State = "working"
     message: str = ""
-    """The last progress, or why the task ended, for people."""
+    """The latest progress, or why the task ended, for people to read."""
     created: float
     changed: float
     """When the state, message or questions last changed."""
     expires: float | None = None
-    """When the record expires; None keeps it."""
+    """When the record expires; None means never."""
     questions: dict[str, OpenQuestion] = {}
-    """The questions without an answer, by key. A key is never used twice in a task."""
+    """The unanswered questions, by key. A key is never used twice in a task."""
     answers: dict[str, Any] = {}
-    """MCP's results of the answered questions, by key."""
+    """MCP's results for the answered questions, by key."""
     result: bytes | None = None
     """The finished reply; `reply()` reads it."""
     idempotency_key: str | None = None
@@ -162,11 +162,11 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lease: float = 0.0
     """When the claim expires; its worker renews it."""
     fence: int = 0
-    """Grows with each claim. A worker's write with another number is discarded."""
+    """Incremented with each claim. A worker's write with any other number is discarded."""
     attempts: int = 0
-    """How many times the function was started."""
+    """How many times the function has been started."""
     losses: int = 0
-    """How many of its workers died."""
+    """How many of its workers have died."""
     format: int = FORMAT
 
     @property
@@ -196,7 +196,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def task_members(task: TaskRecord) -> JsonObject:
-    """Return the members of a task that every wire shows, with MCP's names."""
+    """Return the members of a task that every wire shows, under MCP's names."""
     members: JsonObject = {
         "taskId": task.id,
         "status": task.state,
@@ -238,7 +238,7 @@ def fingerprint_of(tool: str, arguments: bytes) -> bytes:
 
 
 MAX_KEY = 255
-"""Maximum characters in an idempotency key."""
+"""The maximum number of characters in an idempotency key."""
 
 
 def checked_key(key: str | None) -> str | None:
@@ -246,6 +246,6 @@ def checked_key(key: str | None) -> str | None:
     if key is None or (0 < len(key) <= MAX_KEY and all("!" <= char <= "~" for char in key)):
         return key
     raise InvalidInput(
-        f"The idempotency key should be 1 to {MAX_KEY} characters of ASCII, without spaces",
+        f"The idempotency key should be 1 to {MAX_KEY} ASCII characters, without spaces",
         hint="use a new random UUID for each call, and the same one to repeat it",
     )

@@ -33,9 +33,9 @@ from .transitions import asked, finished, given_up, refused, released, reported
 
 T = TypeVar("T")
 LEASE = 30.0
-"""The seconds a claim lasts; its worker renews it three times in that time."""
+"""How many seconds a claim lasts; its worker renews it three times in that time."""
 _FIRST_RETRY, _LAST_RETRY = 0.1, 5.0
-"""The seconds before retrying to write a result."""
+"""Seconds before the next attempt to write a result."""
 
 
 class Slots:
@@ -73,11 +73,11 @@ class TaskRun:
     ) -> None:
         self.task = task
         self.claim: dict[str, Any] = {"worker": task.worker, "fence": task.fence}
-        """Shows the store that this worker may change the task."""
+        """Proves to the store that this worker may change the task."""
         self.loop = loop
         self.peer = TaskPeer(task, partial(report, task))
         self.message: str | None = None
-        """The last progress, until it is written."""
+        """The latest progress, until it is written."""
         self.running: asyncio.Task[None] | None = None
 
     def cancel(self) -> None:
@@ -93,7 +93,7 @@ class TaskRun:
 
 
 class TaskRunner:
-    """Any thread may use it, except where a method needs an event loop."""
+    """Any thread may use a runner, except for methods that need an event loop."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class TaskRunner:
         self._worker = new_worker_name()
         self._claims = count(1)
         self._pending_undos: dict[Callable[[], object], float | None] = {}
-        """What undoes writes when the store answers; after its first success, until when."""
+        """Functions that undo writes once the store answers; each is repeated until this time."""
         self.keyed: set[str] = set()
         """The names that hold the claims of keyed calls."""
         self._on_change = on_change
@@ -129,7 +129,7 @@ class TaskRunner:
             self._loop = loop
 
     def new_name(self) -> str:
-        """Return the name for one claim, which the watch renews as long as the task runs here."""
+        """Return the name for one claim, which the watch renews while the task is running here."""
         return f"{self._worker}.{next(self._claims)}"
 
     @property
@@ -138,13 +138,13 @@ class TaskRunner:
         return self.keyed | {run.task.worker for run in tuple(self.runs.values())}
 
     def undo_later(self, undo: Callable[[], object]) -> None:
-        """Call *undo* when the store answers: after a write that may have landed, for instance."""
+        """Call *undo* once the store answers, such as after a write that may have taken effect."""
         self._pending_undos[undo] = None
 
     def run_pending_undos(self) -> None:
-        """Undo the writes that may have landed; may block.
+        """Undo the writes that may have taken effect; may block.
 
-        Repeated for a while, because a store that was stopped may still carry out such a write.
+        This is repeated for a while, because a stalled store may still carry out such a write.
         """
         for undo, ends in tuple(self._pending_undos.items()):
             undo()
@@ -154,7 +154,7 @@ class TaskRunner:
                 del self._pending_undos[undo]
 
     def release(self, id: str, claim: dict[str, Any]) -> None:
-        """Let another worker have a task that was claimed here and not started; may block."""
+        """Let another worker have a task that was claimed here but not started; may block."""
         self._store.change(id, partial(released, **claim))
 
     def start(self, task: TaskRecord) -> None:
@@ -221,7 +221,7 @@ class TaskRunner:
             pass
 
     async def off_loop(self, function: Callable[..., T], *args: object) -> T:
-        """Call a store's function, in a thread if it may block an event loop."""
+        """Call a store function, in a thread if it may block an event loop."""
         loop = asyncio._get_running_loop()
         if loop is None or not self._store.blocks:
             return function(*args)
@@ -264,7 +264,7 @@ class TaskRunner:
             # The canceller has recorded it, or the loop is ending and the claim will expire.
             pass
         finally:
-            # A task answered meanwhile may already have another run.
+            # A task answered in the meantime may already have another run.
             if self.runs.get(run.task.id) is run:
                 del self.runs[run.task.id]
             self.slots.free(1)
@@ -312,7 +312,7 @@ class TaskRunner:
         if run is None or run.task is not task:  # A thread may report after its run has ended.
             return
         if self._store.blocks:
-            run.message = message  # `write_messages` writes it soon.
+            run.message = message  # `write_messages` will write it soon.
         else:
             self._write_message(run, message)
 
@@ -324,7 +324,7 @@ class TaskRunner:
 
 
 class TaskPeer(Peer):
-    """Reads answers from the task's record; progress becomes its message."""
+    """Reads answers from the task's record; progress becomes the record's message."""
 
     def __init__(self, task: TaskRecord, report: Callable[[str], None]) -> None:
         super().__init__()
@@ -368,7 +368,7 @@ class TaskPeer(Peer):
 
 
 def open_questions(questions: Mapping[str, Question], can: Abilities) -> dict[str, OpenQuestion]:
-    """Return the questions as a task keeps them; empty if the client cannot answer one of them."""
+    """Return the questions as a task stores them; empty if the client cannot answer one of them."""
     able = {"elicitation": can.elicit, "sampling": can.sample, "roots": can.roots}
     if not all(able[each.capability] for each in questions.values()):
         return {}
@@ -376,7 +376,7 @@ def open_questions(questions: Mapping[str, Question], can: Abilities) -> dict[st
 
 
 _GAP = 0.01
-"""Minimum seconds between polls, however many notices and wake-ups there are."""
+"""The minimum number of seconds between polls, however many notices and wake-ups there are."""
 _REPORTS, _RECONCILE = 0.2, 2.0
 """The seconds between writes of progress, and between checks for dead workers."""
 _AFTER_FAILURE = 1.0
@@ -385,7 +385,7 @@ _JUMP = 5.0
 
 
 class TaskWatch:
-    """*is_waiting* says whether a client waits for a task; *wake* makes it check the task."""
+    """*is_waiting* says whether a client is waiting for a task; *wake* makes it check the task."""
 
     def __init__(
         self,
@@ -417,7 +417,7 @@ class TaskWatch:
         self._stopped.set()
 
     def wake(self) -> None:
-        """Look more often from now on: a task runs here, or a client waits."""
+        """Poll more often from now on: a task is running here, or a client is waiting."""
         self._changes.wake()
 
     def _work(self) -> None:
@@ -434,7 +434,7 @@ class TaskWatch:
             except Unavailable:
                 seconds = _AFTER_FAILURE  # Already logged.
             except Exception:  # noqa: BLE001 -- the tasks of this worker need the watch
-                log_internal_error("looking after tasks")
+                log_internal_error("maintaining tasks")
                 seconds = _AFTER_FAILURE
 
     def _take_steps(self) -> None:
@@ -445,15 +445,15 @@ class TaskWatch:
             if now >= due:
                 step()
                 self._due[step] = now + self._every[step]
-        # Without a task of its own a worker has nothing to renew or to write.
+        # A worker without tasks has nothing to renew or write.
         self._next_step = self._due[self._reconcile]
 
     def _catch_up(self, changed: Collection[str] | None) -> None:
-        """Act on another process's changes: a task may be cancelled, or wait for a worker.
+        """Act on another process's changes, such as a cancelled task or one waiting for a worker.
 
-        None stands for changes of any task.
+        None means that any task may have changed.
         """
-        # Before asking the store: a task claimed meanwhile is not in its answer.
+        # Before asking the store: a task claimed in the meantime is not in its answer.
         runs = tuple(self._runner.runs.values())
         held = set()
         if runs:
@@ -476,8 +476,8 @@ class TaskWatch:
         self._runner.run_pending_undos()
         self._store.remove_expired()
         now = self._store.now()
-        # After the clock jumps or the store was away, workers get time to renew their claims;
-        # also at the start, because the store may have been away until then.
+        # After a clock jump or a store outage, workers get time to renew their claims; at the start
+        # too, because the store may have been unavailable until then.
         ticks = monotonic()
         before, self._clocks = self._clocks, (now, ticks)
         then, ticks_then = before or (now, ticks)
@@ -496,7 +496,7 @@ class TaskWatch:
 
 
 def new_worker_name() -> str:
-    """Return a unique worker name, in which other workers see whether this one is alive."""
+    """Return a unique worker name that lets other workers see whether this one is alive."""
     return f"{os.getpid()}/{_machine()}/{secrets.token_hex(6)}"
 
 
@@ -506,13 +506,13 @@ def is_lost(claim: Claim, now: float) -> bool:
         return True
     pid, _, rest = claim.worker.partition("/")
     if rest.rpartition("/")[0] != _machine():
-        return False  # On another machine or in another container; its lease decides.
+        return False  # It is on another machine or in another container, so its lease decides.
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return True
     except (PermissionError, ValueError, OverflowError):
-        pass  # It lives, or its name is not one of ours.
+        pass  # It is alive, or its name is not one of ours.
     return False
 
 
@@ -520,8 +520,7 @@ def is_lost(claim: Claim, now: float) -> bool:
 def _machine() -> str:
     """Return the running machine and the namespace of process ids; each container has its own.
 
-    The namespace's number is the same on most machines, so the number of the machine's start is
-    needed too.
+    The namespace's number is the same on most machines, so the machine's boot id is needed too.
     """
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""TaskStore: where task records are kept; the rules for every store, and the store in memory."""
+"""TaskStore: the rules for every store of task records, and the in-memory store."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .task_record import TaskRecord
 from .transitions import GRACE, claimed
 
 Change: TypeAlias = Callable[[TaskRecord, float], "TaskRecord | None"]
-"""A function of `transitions` with its arguments; it gets the record and the store's time.
+"""A function from `transitions` with its arguments; it gets the record and the store's time.
 
-None leaves the record as it is."""
+Returning None leaves the record as it is."""
 
 
 class Claim(NamedTuple):
@@ -31,13 +31,13 @@ class Claim(NamedTuple):
 
 
 class TaskChanges(Protocol):
-    """Waits for other processes' changes, in one thread."""
+    """Waits for changes by other processes, in one thread."""
 
     def wait(self, seconds: float, *, is_urgent: bool) -> Collection[str] | None:
-        """Wait until another process changes a record, at most *seconds*; return the ids.
+        """Wait up to *seconds* for another process to change a record; return the changed ids.
 
-        None means that any record may have changed. It may return early without a change. Where
-        nothing reports a change, it looks more often if *is_urgent*. Raises Unavailable.
+        None means that any record may have changed. It may return early without a change. A store
+        that must poll for changes polls more often if *is_urgent*. Raises Unavailable.
         """
 
     def wake(self) -> None:
@@ -47,23 +47,23 @@ class TaskChanges(Protocol):
 class TaskStore(Protocol):
     """Any thread may use a store. Each method is one atomic step, even across processes.
 
-    All times in records are the store's: the clocks of the processes that share it may differ.
-    A store that cannot be read or written raises Unavailable, and Uncertain if the write may have
-    landed; what it has returned stays stored.
+    All times in records come from the store: the clocks of the processes that share it may differ.
+    A store that cannot be read or written raises Unavailable, or Uncertain if the write may have
+    taken effect; every record that it has returned stays stored.
     """
 
     @property
     def blocks(self) -> bool:
-        """Whether methods may take long, so that an event loop calls them in a thread."""
+        """Whether methods may take a long time, so that an event loop calls them in a thread."""
 
     def now(self) -> float:
         """Return the store's time, in seconds since 1970."""
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
-        """Keep a new task; its times are counted from the store's.
+        """Store a new task; its times are counted from the store's time.
 
         If its idempotency key is known, return the task with that key.
-        Raises KeyReused if that task is another call, and Unavailable or RateLimited above a limit.
+        Raises KeyReused if that task's call differs, and Unavailable or RateLimited above a limit.
         """
 
     def get(self, id: str) -> TaskRecord | None: ...
@@ -76,19 +76,19 @@ class TaskStore(Protocol):
     ) -> list[TaskRecord]:
         """Claim up to *count* waiting tasks for *lease* seconds, oldest first.
 
-        A store that apps or their versions share claims only tasks of *tools*.
+        A store shared by several apps or versions claims only tasks of *tools*.
         """
 
     def renew(self, workers: Collection[str], lease: float) -> None:
-        """Extend all claims of these workers: they last *lease* seconds from now."""
+        """Extend all claims of these workers to *lease* seconds from now."""
 
     def claims(self, workers: Collection[str] | None = None) -> list[Claim]:
-        """Return the claims of these workers; of all workers if None."""
+        """Return the claims of these workers, or of all workers if None."""
 
     def page(
         self, owner: str | None, after: str | None, count: int, *, newest_first: bool = False
     ) -> list[TaskRecord]:
-        """Return tasks in order of creation, or the other way; *owner* None lists all owners'.
+        """Return tasks in order of creation or the reverse; with *owner* None, those of all owners.
 
         *after* is the id of the previous page's last task.
         """
@@ -97,26 +97,26 @@ class TaskStore(Protocol):
         """Remove a record."""
 
     def remove_expired(self) -> int:
-        """Remove expired records; return how many. If there are many, some stay.
+        """Remove expired records and return how many; if there are many, some are left for later.
 
-        A running or waiting task stays: it was promised to a client.
+        Running and waiting tasks are not removed: they were promised to a client.
         """
 
     @property
     def is_failing(self) -> bool:
-        """Whether the store could not be read or written the last time."""
+        """Whether the store could not be read or written last time."""
 
     def try_to_write(self) -> None:
         """Find out whether the store can be written again; `is_failing` says so."""
 
     def changes(self) -> TaskChanges | None:
-        """Return what waits for other processes' changes; None if there can be none."""
+        """Return an object that waits for other processes' changes; None if there cannot be any."""
 
     def close(self) -> None: ...
 
 
 class KeyReused(Conflict):
-    """The idempotency key belongs to a call with another tool or other arguments."""
+    """The idempotency key belongs to a call with a different tool or different arguments."""
 
     code = "KEY_REUSED"
 
@@ -135,33 +135,33 @@ _RETRY_AFTER = 5
 
 
 class StoreUsage(Protocol):
-    """Counts the tasks that a store keeps."""
+    """Counts the tasks in a store."""
 
     def bytes_with(self, task: TaskRecord) -> int:
         """Return the size of all records, and of this one."""
 
     def has_queued(self, tool: str, count: int) -> bool:
-        """Return whether at least so many tasks of a tool wait for a worker."""
+        """Return whether at least *count* of the tool's tasks are waiting for a worker."""
 
     def has_unfinished(self, owner: str, count: int) -> bool:
-        """Return whether an owner has at least so many unfinished tasks."""
+        """Return whether an owner has at least *count* unfinished tasks."""
 
 
 def check_room(task: TaskRecord, usage: StoreUsage, limits: TaskLimits) -> None:
     """Raise Unavailable or RateLimited if there is no room for a new task."""
     if usage.bytes_with(task) > limits.total_bytes:
         raise Unavailable(
-            f"The tasks that are kept take too much room, more than {limits.total_bytes} bytes",
+            f"The stored tasks take up too much space, more than {limits.total_bytes} bytes",
             retryable=True,
             retry_after=_RETRY_AFTER,
         )
     if task.is_waiting and usage.has_queued(task.tool, limits.queue):
         raise Unavailable(
-            f"Too many tasks of this tool wait, more than {limits.queue}",
+            f"Too many tasks of this tool are waiting, more than {limits.queue}",
             retryable=True,
             retry_after=_RETRY_AFTER,
         )
-    # Anonymous callers own nothing together.
+    # Anonymous callers are not counted as one owner.
     if task.owner and usage.has_unfinished(task.owner, limits.per_owner):
         raise RateLimited(
             f"You have too many unfinished tasks, more than {limits.per_owner}",
@@ -171,11 +171,11 @@ def check_room(task: TaskRecord, usage: StoreUsage, limits: TaskLimits) -> None:
 
 
 _JUMP = 5.0
-"""The seconds that the clock may gain without a jump."""
+"""How many seconds the clock may gain without this counting as a jump."""
 
 
 class ExpiryClock:
-    """The time by which a store's records expire; *clock* is the store's."""
+    """The time used to expire a store's records; *clock* is the store's clock."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -185,7 +185,7 @@ class ExpiryClock:
     def now(self) -> float:
         """Return the time, or 0 for some minutes after the clock was set forward.
 
-        No record became older by that, clients may read them meanwhile, and the clock may be set
+        The jump made no record older, clients may still read the records, and the clock may be set
         back.
         """
         then, ticks_then = self._clocks
@@ -198,11 +198,11 @@ class ExpiryClock:
 _RECORD_BYTES = 1024
 """Approximate size of a record without its arguments and result."""
 _EXPIRED_AT_A_TIME = 1_000
-"""Expired records that are checked in one step, because an event loop waits meanwhile."""
+"""How many expired records are checked in one step, because an event loop is blocked meanwhile."""
 
 
 class MemoryStore:
-    """Keeps records in this process; they are lost when it ends. *clock* is for tests."""
+    """Stores records in this process; they are lost when it ends. *clock* is for tests."""
 
     blocks = False
     is_failing = False
@@ -215,7 +215,7 @@ class MemoryStore:
         # Dicts keep their order, and removing an entry is quick.
         self._waiting: dict[str, None] = {}
         self._queues: dict[str, set[str]] = {}
-        """The ids of the waiting tasks of each tool."""
+        """The ids of each tool's waiting tasks."""
         self._unfinished: dict[str, int] = {}
         """How many unfinished tasks each owner has."""
         self._by_owner: dict[str, dict[str, None]] = {}
@@ -278,7 +278,7 @@ class MemoryStore:
         with self._lock:
             known = self._tasks if owner is None else self._by_owner.get(owner, {})
             ids = reversed(known) if newest_first else iter(known)
-            if after is not None and after not in ids:  # `in` advances to the one after it.
+            if after is not None and after not in ids:  # `in` advances the iterator past it.
                 return []
             return [self._tasks[id] for id in islice(ids, count)]
 
@@ -336,7 +336,7 @@ class MemoryStore:
             self._queues.setdefault(task.tool, set()).add(task.id)
         else:
             self._leave_queue(task)
-        # A later expiry is noticed when the earlier entry is due.
+        # A later expiry is noticed when the earlier heap entry is due.
         known = None if before is None else before.expires
         if task.expires is not None and (known is None or task.expires < known):
             heappush(self._expiries, (task.expires, task.id))

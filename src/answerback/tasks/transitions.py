@@ -20,9 +20,9 @@ from .task_record import FINAL, OpenQuestion, State, TaskRecord, dump_reply
 _replace = msgspec.structs.replace
 _MAX_MESSAGE = 1000
 GRACE = 300.0
-"""The minimum seconds a client has to read a task's result."""
+"""The minimum number of seconds that a client has to read a task's result."""
 MAX_LOSSES = 5
-"""After this many dead workers an idempotent task is not restarted."""
+"""After this many dead workers, an idempotent task is not restarted."""
 
 
 def claimed(task: TaskRecord, now: float, *, worker: str, lease: float) -> TaskRecord | None:
@@ -63,7 +63,7 @@ def finished(
     reply: Reply[Any],
     shape: Shape | None = None,
 ) -> TaskRecord | None:
-    """Finish a task after its function; *shape* says how the reply's data is wrapped."""
+    """Finish a task whose function has ended; *shape* says how the reply's data is wrapped."""
     if not _holds(task, worker, fence):
         return None
     error = reply.error
@@ -119,7 +119,7 @@ def refused(
 def given_up(
     task: TaskRecord, now: float, *, worker: str, fence: int, is_shutdown: bool = False
 ) -> TaskRecord | None:
-    """Give up a task whose worker died: an idempotent task waits for another, any other task fails.
+    """Give up a task whose worker died: an idempotent one waits for another worker, others fail.
 
     An idempotent task also fails after several dead workers, because it may have killed them.
     """
@@ -129,10 +129,10 @@ def given_up(
     if task.idempotent and losses < MAX_LOSSES:
         return _replace(task, worker="", lease=0.0, losses=losses)
     error = ToolError(
-        "The worker of this task ended before the task did; it may have taken effect",
+        "The worker ended before this task did; the task may have taken effect",
         code="WORKER_LOST",
         retryable=False,
-        hint="look at what the call changes before you call again",
+        hint="check what the call changed before you call again",
     )
     return _ended(task, "failed", now, Reply(error=Error.of(error)))
 

@@ -1,6 +1,6 @@
 """Finds the function behind a callable, and reads its parameters and annotations.
 
-It does not use `inspect`, whose import takes as long as a whole call.
+It does not use `inspect`, because importing it takes as long as an entire call.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Source(msgspec.Struct, frozen=True):
 
     function: FunctionType
     bound: int
-    """How many of the first parameters are already filled, as `self` is."""
+    """How many of the first parameters are already filled, such as `self`."""
     is_async: bool
     """Whether the callable certainly returns a coroutine; the outermost decorator decides."""
     filled: frozenset[str] = frozenset()
@@ -46,7 +46,7 @@ class Source(msgspec.Struct, frozen=True):
 def source_of(fn: Callable[..., Any]) -> Source:
     """Find the function behind methods, partials, callable objects and `__wrapped__`.
 
-    As for `inspect`, a `__signature__` on the way replaces the parameters of what is behind it.
+    As in `inspect`, a `__signature__` along the way replaces the wrapped function's parameters.
     """
     seen: object = fn
     bound, filled = 0, set[str]()
@@ -71,7 +71,7 @@ def source_of(fn: Callable[..., Any]) -> Source:
             seen = seen.func
         elif hasattr(seen, "__wrapped__"):
             seen = seen.__wrapped__
-        # callable() would not do: the function in the object's class is needed.
+        # callable() is not enough: the function in the object's class is needed.
         elif isinstance(call := getattr(type(seen), "__call__", None), FunctionType):  # noqa: B004
             seen, bound = call, bound + 1
         else:
@@ -134,7 +134,7 @@ def resolved_hints(source: Source) -> dict[str, Any]:
     if sys.version_info >= (3, 14):
         import annotationlib
 
-        # `__annotations__` would raise for an undefined name, also of a parameter left out here.
+        # `__annotations__` would raise for an undefined name, even of a parameter left out here.
         every = annotationlib.get_annotations(function, format=annotationlib.Format.FORWARDREF)
     else:
         every = function.__annotations__
@@ -160,7 +160,7 @@ def check_callable(source: Source, owner: str, *, is_tool: bool = False) -> None
     flags, positional_only = _forms(source)
     if flags & _VARARGS and flags & _VARKEYWORDS:
         raise TypeError(
-            f"{owner} takes *args and **kwargs, as a decorator's inner function does; write "
+            f"{owner} takes *args and **kwargs, like a decorator's inner function; write "
             "@functools.wraps(fn) above that function, or name each argument"
         )
     if flags & _VARARGS:
@@ -213,7 +213,7 @@ def keywords_name(source: Source) -> str | None:
 
 
 def all_names(source: Source) -> frozenset[str]:
-    """Return the names of all parameters, also of those that are filled already."""
+    """Return the names of all parameters, including those that are already filled."""
     given = () if source.given is None else source.given.parameters
     own = (name for name, _ in _own_parameters(source))
     return frozenset((*own, *given)) - {keywords_name(source)}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         async def stored_page(
             self, part: StoredPart, owner: str, room: int | None
         ) -> Page[Any] | None:
-            """Return the rest of a page that was kept for *owner*; None if it is gone."""
+            """Return the rest of a page stored for *owner*; None if it is no longer stored."""
 
         def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
             """Run a coroutine on the call's event loop, from a thread, and wait for it."""
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 CURRENT: ContextVar[Any] = ContextVar("answerback_call", default=None)
-"""The running Call; between calls the Runtime of the server, or None."""
+"""The running Call; between calls, the server's Runtime or None."""
 
 
 class CallContext:
-    """The base class of `Context`, by which a parameter for it is recognised."""
+    """The base class of `Context`; its subclasses mark the parameter that receives the Context."""
 
     __slots__ = ("_call",)
     _call: RunningCall

@@ -1,6 +1,6 @@
 """Dependencies: functions that fill the parameters marked with `Depends`.
 
-They are called after the arguments are decoded, in the tool's thread or task, each once per call.
+They are called once per call, after the arguments are decoded, in the tool's thread or task.
 A generator resumes after the tool and before the reply is checked. The tool's exception is
 raised at its `yield`; the generator can raise another one, but cannot make the call succeed.
 
@@ -50,7 +50,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A tool's dependencies, in the order in which they are called."""
+    """A tool's dependencies, in call order."""
 
     steps: tuple[Step, ...]
     parameters: tuple[tuple[str, int], ...]
@@ -62,7 +62,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
-    """Return the tool's function, which fills its dependencies itself.
+    """Return the tool's function, wrapped to fill its own dependencies.
 
     Raises TypeError for a dependency that cannot be called.
     """
@@ -98,7 +98,7 @@ def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
 
 
 class _Planner:
-    """A planner that orders a tool's dependencies, each after those that it needs."""
+    """Orders a tool's dependencies, each after the ones it needs."""
 
     def __init__(self, tool: Tool, overrides: Overrides) -> None:
         self._tool = tool
@@ -118,7 +118,7 @@ class _Planner:
             return self._numbers[function]
         if function in self._path:
             names = " -> ".join(map(_name, [*self._path, function]))
-            raise TypeError(f"the dependencies of tool {self._tool.name!r} are a circle: {names}")
+            raise TypeError(f"the dependencies of tool {self._tool.name!r} form a cycle: {names}")
         self._path.append(function)
         step = self._step(function)
         self._path.pop()
@@ -138,7 +138,7 @@ class _Planner:
                 raise TypeError(
                     f"parameter {name!r} of {_name(function)!r}, a dependency of tool "
                     f"{self._tool.name!r}, is neither a Context nor marked with Depends; "
-                    "the caller's arguments are for the tool alone"
+                    "only the tool itself gets the caller's arguments"
                 )
         kind = callable_kind(function)
         if kind.is_async and self._tool.inline:
@@ -183,7 +183,7 @@ async def _run_async(
 
 
 async def _close_async(opened: list[Any], exc: BaseException | None) -> None:
-    """Leave the generators, the last one first; raise what one of them raises instead."""
+    """Exit the generators in reverse order; an exception from one of them is raised instead."""
     failure = exc
     while opened:
         manager = opened.pop()
@@ -246,7 +246,7 @@ class _PlainCall:
         return result
 
     def _close(self, exc: BaseException | None) -> None:
-        """Leave the generators, the last one first; raise what one of them raises instead."""
+        """Exit the generators in reverse order; an exception from one of them is raised instead."""
         failure = exc
         while self._opened:
             try:
@@ -259,7 +259,7 @@ class _PlainCall:
             raise failure
 
     def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> object:
-        """Run a coroutine on the wire's event loop, and wait for it here."""
+        """Run a coroutine on the wire's event loop, and block until it is done."""
         if (runtime := self._context._call.runtime) is not None:
             return runtime.wait_for(steps)
         import asyncio

@@ -1,6 +1,6 @@
 """Parses docstrings in the Google, NumPy and Sphinx styles; knows nothing about signatures.
 
-A line that may or may not begin a section is left in the description.
+A line that does not clearly begin a section is left in the description.
 """
 
 import re
@@ -51,17 +51,17 @@ Reader = Callable[[str], Entry | None]
 
 
 class Docstring(msgspec.Struct, frozen=True):
-    """A docstring's parts; `description` is all of its prose, and its examples."""
+    """A docstring's parts; `description` has all of its prose and its examples."""
 
     description: str = ""
     arguments: dict[str, str] = msgspec.field(default_factory=dict)
     raises: dict[str, str] = msgspec.field(default_factory=dict)
     returns: str = ""
-    """The section about the return value, with its heading."""
+    """The section on the return value, with its heading."""
 
     @property
     def with_returns(self) -> str:
-        """The description and the section about the return value."""
+        """The description and the section on the return value."""
         return "\n\n".join(filter(None, (self.description, self.returns)))
 
 
@@ -166,7 +166,7 @@ def _numpy_section(lines: list[str], at: int) -> Section | None:
         line = lines[end]
         begins_paragraph = line and not lines[end - 1] and _indent(line) <= margin
         if has_entries and begins_paragraph and _read_numpy_entry(line.strip()) is None:
-            # This is prose again.
+            # Back to prose.
             break
         end += 1
     return Section(kind, end, _entries(lines[start:end], _read_numpy_entry))

@@ -35,7 +35,7 @@ def check_question(form: object, unknown: JsonObject) -> None:
     """Raise TypeError for a question without the answer's type, or with unknown options."""
     advice = (
         "write ctx.elicit('Sure?', bool), which returns the answer, and raises Declined "
-        "if the user gives none"
+        "if the user does not answer"
     )
     if unknown:
         raise TypeError(f"ctx.elicit has no option {min(unknown)!r}; {advice}")
@@ -43,8 +43,8 @@ def check_question(form: object, unknown: JsonObject) -> None:
         raise TypeError(f"ctx.elicit needs the answer's type; {advice}")
 
 
-# A decoder has classes of its own, which only the garbage collector frees: one for each type, not
-# one for each question.
+# A decoder creates classes that only the garbage collector frees, so there is one per type, not one
+# per question.
 @lru_cache(maxsize=256)
 def _arguments(name: str, annotation: object) -> Arguments:
     # Some clients send what the user typed as a string: lenient reads "7" as 7.
@@ -70,7 +70,7 @@ class Form:
         self._parameter = Parameter(name=name, annotation=annotation)
         try:
             self._arguments = _arguments(name, annotation)
-        except TypeError:  # An annotation with a list or a dict in it has no hash.
+        except TypeError:  # An annotation that contains a list or a dict is not hashable.
             self._arguments = _arguments.__wrapped__(name, annotation)
 
     def question(self) -> Question:
@@ -81,12 +81,12 @@ class Form:
     async def ask(self, peer: Peer, kept: JsonObject | None = None) -> Json:
         """Return the user's answer; at a terminal, invalid fields are asked for again.
 
-        *kept* gets MCP's result under the question's key.
+        MCP's result is put into *kept* under the question's key.
         """
         question = self.question()
         result = await peer.ask(question)
         while peer.can.ask_again and (invalid := self._invalid_fields(result)):
-            # Ask for the invalid fields only, or for all of them if none is named.
+            # Ask only for the invalid fields, or for all fields if none is named.
             valid = {key: each for key, each in result["content"].items() if key not in invalid}
             schema = question.params["requestedSchema"]
             fields = {

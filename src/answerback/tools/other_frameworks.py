@@ -1,7 +1,7 @@
-"""Messages for names of other frameworks and of the conventions, and for misspelt names.
+"""Messages for names from other frameworks and from the conventions, and for misspelt names.
 
-`HINTS` has the forty names that servers of FastMCP and the official SDK use most. The module is
-loaded when something is refused, or when another framework is loaded too.
+`HINTS` has the forty names that FastMCP and official SDK servers use most. The module is loaded
+when a name is refused, or when another framework is loaded too.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ HINTS: dict[str, dict[str, str]] = {
         "write a parameter Annotated[T, Depends(fn)]",
         "annotations": "write read_only=, destructive=, idempotent= or open_world=",
         "structured_output": "write values=Values(structured=False), or a return annotation, "
-        "which makes the schema",
+        "from which the schema is derived",
         "mime_type": "write mime=",
         "transport": "the command decides: app.run(['mcp']) for stdio, app.run(['serve']) for HTTP",
         "host": "write app.run(['serve', '--host', '127.0.0.1'])",
         "port": "write app.run(['serve', '--port', '8000'])",
         "log_level": "write app.run(['serve', '--log-level', 'info'])",
         "path": "MCP is served at /mcp; to move it, write app.asgi(mcp='/path')",
-        "stateless_http": "HTTP clients choose; nothing is to be set",
+        "stateless_http": "leave it out; HTTP clients choose",
     },
     "App": {
         "list_tools": "write app.tools, the tools by name",
@@ -92,7 +92,7 @@ CONVENTIONS = {
     "mockmcpclient": "write DisplayClient, from answerback.testing",
     "handleerror": "raise ToolError(message): every failure of a tool becomes a reply",
     "dfmerror": "write a subclass of ToolError",
-    "errorcode": "write an Enum of your own, as in ToolError(message, ErrorCode.ENTITY_EXISTS)",
+    "errorcode": "write your own Enum, as in ToolError(message, ErrorCode.ENTITY_EXISTS)",
     "retrywithbackoff": "write Retry(attempts=3, on=Exception), from answerback.resilience",
     "circuitbreaker": "write Breaker(name, failures=3), from answerback.resilience",
     "registertool": "write @app.tool(name=…, title=…, description=…)",
@@ -112,7 +112,7 @@ CONVENTIONS = {
         "write await link_prompt(user, headers, service='plaid'), from answerback.gates"
     ),
 }
-"""Names of the documents in docs/reference/conventions.md, without capitals and underscores."""
+"""Names from the documents in docs/reference/conventions.md, in lower case without underscores."""
 
 HOMES = {
     "answerback.auth": "ApiKey ApiKeys Authenticator CannotAuthenticate Challenge Credentials "
@@ -133,7 +133,7 @@ HOMES = {
     "answerback.resilience": "Breaker BreakerStore Clock Limit LimitStore Retry",
     "answerback.testing": "DisplayClient TestContext assert_valid_reply",
 }
-"""The public names that other modules than `answerback` have."""
+"""The public names in modules other than `answerback`."""
 
 _WHOLE_ARGUMENTS = frozenset({"params", "args", "arguments", "input", "payload", "body", "kwargs"})
 _OF_THE_SERVER = frozenset(
@@ -148,7 +148,7 @@ _GROUPED = {
     **dict.fromkeys(("url", "sessions", "challenge", "used_tokens"), ("access", "Access", "")),
     "task_limits": ("limits", "Limits", "tasks"),
 }
-"""Options that became part of another option: that one, its class, and the new name if any."""
+"""Options that became part of another option: that option, its class, and the new name if any."""
 
 
 def refuse_grouped(options: Mapping[str, object], known: Collection[str]) -> None:
@@ -197,7 +197,7 @@ def missing_member(
     if not hint and not name.startswith("_"):
         hint = did_you_mean(similar_names(name, [each for each in known if each[0] != "_"]))
     text = f"{owner!r} object has no attribute {name!r}"
-    # With an `obj` of None, Python does not add a suggestion of its own.
+    # With `obj` set to None, Python does not add its own suggestion.
     return AttributeError(f"{text}; {hint}" if hint else text, name=name, obj=None)
 
 
@@ -212,7 +212,7 @@ def package_hint(name: str, known: Collection[str]) -> str:
 
 
 def refuse_run_options(options: dict[str, object]) -> NoReturn:
-    """Raise TypeError for options of `app.run`, which takes a command line's words."""
+    """Raise TypeError for options to `app.run`, which takes command-line words."""
     name = min(options)
     hint = HINTS["option"].get(name, "it takes the words of a command line, as in app.run(['mcp'])")
     raise TypeError(f"app.run takes no {name}=; {hint}")
@@ -239,12 +239,12 @@ def missing_type_hint(parameter: str, function: str) -> str:
     if parameter in _OF_THE_SERVER:
         return (
             f"write {parameter}: str for an argument, "
-            f"or {parameter}: Annotated[T, Depends(fn)] for a value of the server's"
+            f"or {parameter}: Annotated[T, Depends(fn)] for a value from the server"
         )
     return f"write {parameter}: str"
 
 
-# By the first part of a class's module, and the class's name: what to write instead.
+# What to write instead, by the first part of a class's module and by the class's name.
 _DEPENDS = "{name}: Annotated[T, Depends(fn)] with Depends from answerback"
 _CONTEXT = "{name}: Context with Context from answerback"
 _REQUEST = "ctx: Context and read ctx.request"

@@ -1,8 +1,8 @@
 """Tools that return `Page[T]`, or an iterator, which is read into one page.
 
-Such a tool has the argument `cursor`. Callers see cursors only in signed form, so a function gets
-back what it wrote itself. A cursor may also point into a page that was kept because it was larger
-than the caller's budget or limit; then the function does not run again.
+Such a tool has a `cursor` argument. Callers see cursors only in signed form, so a function gets
+back what it wrote itself. A cursor may also point into a page that was stored because it exceeded
+the caller's budget or limit; then the function does not run again.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from .tool import Tool
 
 MAX_ITEMS = 100_000
-"""How many items of an iterator are read."""
+"""How many items are read from an iterator."""
 CURSOR = "cursor"
 _ASYNC_ITERATORS = (AsyncIterator, AsyncGenerator)
 _ITERATORS = (Iterator, Generator, *_ASYNC_ITERATORS)
 _PURPOSE = b"cursor"
 Sign: TypeAlias = Callable[[Page[Any]], Page[Any]]
 """Returns a page with its cursor signed."""
-_DESCRIPTION = "The `next` of the page before this one; leave it out for the first page."
+_DESCRIPTION = "The `next` of the previous page; leave it out for the first page."
 
 
 class CursorToken(msgspec.Struct, array_like=True):
@@ -54,10 +54,10 @@ class CursorToken(msgspec.Struct, array_like=True):
     owner: str
     """A digest of the user; empty if nothing authenticates calls."""
     own: str | None = None
-    """The author's own cursor; None if it points into a kept whole."""
+    """The author's own cursor; None if it points into a stored reply."""
     part: StoredPart | None = None
     arguments: bytes = b""
-    """A digest of the other arguments, for a part: those are already decided."""
+    """For a stored part, a digest of the other arguments, which must stay the same."""
 
 
 _tokens = msgspec.msgpack.Decoder(CursorToken)
@@ -80,9 +80,9 @@ def paged_type(annotation: object) -> object | None:
 
 
 def with_pages(tool: Tool, signature: Signature) -> Signature:
-    """Return the signature with the argument `cursor`, and let the tool's function take it.
+    """Return the signature with a `cursor` argument, and let the tool's function take it.
 
-    A function that neither returns pages nor iterates is left alone. Raises TypeError.
+    A function that returns neither pages nor an iterator is left alone. Raises TypeError.
     """
     returns = paged_type(signature.returns)
     if returns is None:
@@ -113,7 +113,7 @@ def with_pages(tool: Tool, signature: Signature) -> Signature:
 
 
 def _for_one_page(tool: Tool, *, takes_cursor: bool) -> Callable[..., Any]:
-    """Return the tool's function, which takes a signed cursor and returns one page."""
+    """Return the tool's function, wrapped to take a signed cursor and return one page."""
     fn, is_async = tool.fn, tool.is_async
     sign = _sign if takes_cursor else _refuse_next
 
@@ -173,7 +173,7 @@ def _read(value: object, sign: Sign) -> object:
 
 
 async def _read_on_loop(value: object, sign: Sign) -> object:
-    """Do the same as `_read`, for what a coroutine returns, and for an async iterator."""
+    """Do the same as `_read`, for a coroutine's result and for an async iterator."""
     if isinstance(value, CoroutineType):
         value = await value
     if not isinstance(value, AsyncIterator):
@@ -198,7 +198,7 @@ def _whole_page(items: list[Any]) -> Page[Any]:
 
 
 def open_cursor(cursor: str, call: RunningCall) -> CursorToken:
-    """Return what a cursor says; raises ToolError if the tool did not give it to this user."""
+    """Return a cursor's content; raises ToolError if the tool did not give it to this user."""
     packed = process_signer().verify(cursor, _PURPOSE)
     token = None if packed is None else _tokens.decode(packed)
     if token is None or token.tool != call.name or token.owner != call.owner:
@@ -216,18 +216,18 @@ def _opened(cursor: str) -> CursorToken:
 
 
 def _wrong_cursor(problem: str) -> ToolError:
-    hint = "send the next of the page before, with the same arguments, or leave cursor out"
+    hint = "send the next of the previous page, with the same arguments, or leave cursor out"
     return ToolError(f"Invalid arguments: {problem}", code=INVALID_ARGUMENTS, hint=hint)
 
 
 def cursor_expired() -> ToolError:
-    """Return the error for a cursor whose kept list is gone."""
-    hint = "leave cursor out, to begin again"
+    """Return the error for a cursor whose list is no longer stored."""
+    hint = "leave cursor out to start again"
     return ToolError("The rest of this list is no longer kept", code="CURSOR_EXPIRED", hint=hint)
 
 
 def part_cursor(part: StoredPart, call: RunningCall) -> str:
-    """Return the cursor with which a call like *call* continues at *part*."""
+    """Return the cursor that lets a call like *call* continue at *part*."""
     return _signed(CursorToken(call.name, call.owner, None, part, _digest(call.arguments)))
 
 
@@ -241,20 +241,20 @@ def _call() -> RunningCall:
 
 
 def _digest(arguments: bytes) -> bytes:
-    """Return a digest of all arguments but the cursor, which does not depend on their order."""
+    """Return a digest, independent of order, of all arguments except the cursor."""
     found = msgspec.json.decode(arguments)
     found.pop(CURSOR, None)
     return hashlib.sha256(msgspec.json.encode(found, order="deterministic")).digest()[:16]
 
 
 async def _continued(part: StoredPart) -> Page[Any]:
-    """Return the rest of a kept page; its function does not run again."""
+    """Return the rest of a stored page; its function does not run again."""
     call = _call()
     runtime = call.runtime
     room = None
     tool = call.tool
-    # Other wires send everything, the reply of a task is stored as it is, and a text may be shorter
-    # than the JSON of its data.
+    # Other wires send everything, a task's reply is stored as it is, and a text may be shorter than
+    # the JSON of its data.
     if tool and call.wire == "mcp" and call.stage == "whole" and tool.shape.structured:
         room = tool.budget
     page = None if runtime is None else await runtime.stored_page(part, call.owner, room)

@@ -17,7 +17,7 @@ class Message(msgspec.Struct, frozen=True):
     content: Block | str
     """A text or a content block."""
     role: Literal["user", "assistant"] = "user"
-    """Who says it."""
+    """The role of the speaker."""
 
 
 class Prompt(Tool):
@@ -35,7 +35,7 @@ def messages_of(value: Any) -> list[Message]:
         if isinstance(item, Message):
             message = item
         elif hasattr(item, "role") and hasattr(item, "content"):
-            # A message of the SDK or of FastMCP.
+            # A message from the SDK or from FastMCP.
             message = Message(item.content, item.role)
         else:
             message = Message(item)

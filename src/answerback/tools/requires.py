@@ -28,7 +28,7 @@ _CONTEXT_NAMES = ("ctx", "context", "_")
 
 
 class Refusal(ToolError):
-    """A call's refusal; with the code LOGIN_REQUIRED or SCOPE_REQUIRED the client can log in.
+    """The refusal of a call; with the code LOGIN_REQUIRED or SCOPE_REQUIRED, the client can log in.
 
     *message* is text for the caller. *code* is an UPPER_SNAKE name, by default FORBIDDEN. *details*
     is JSON for programs. *hint* says what the caller can do. *url* is a page where the user can get
@@ -62,7 +62,7 @@ class BuiltinGate(ABC):
     """A gate from `answerback.gates`; it says more about itself than an author's function does."""
 
     inline: bool = False
-    """Whether it never blocks, so that it can run in place."""
+    """True if it never blocks, so that it can run in place."""
     is_async: bool = False
     codes: tuple[str, ...]
     """The codes of its refusals."""
@@ -93,7 +93,7 @@ class UserGate(BuiltinGate):
 
 
 class NeedsScopes(UserGate):
-    """A gate that requires scopes of the user's token."""
+    """A gate that requires scopes in the user's token."""
 
     scopes: tuple[str, ...]
 
@@ -111,7 +111,7 @@ class Gate:
     def __init__(self, fn: Callable[..., Any], timeout: float, app: Registry | None = None) -> None:
         self.fn = fn
         self.app = app
-        """The app whose gate it is, if that app includes the tool's own; else None."""
+        """The app that the gate belongs to, if that app includes the tool's app; None otherwise."""
         hints = _checked_hints(fn)
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.context, *parameters = hints
@@ -120,12 +120,12 @@ class Gate:
         """The parameters of the tool that the gate takes."""
         self.hints = hints
         self.inline = isinstance(fn, BuiltinGate) and fn.inline
-        """Whether it never blocks, so that it runs in place."""
+        """True if it never blocks, so that it runs in place."""
         self.is_async = fn.is_async if isinstance(fn, BuiltinGate) else source_of(fn).is_async
         self.timeout: float | None = None if self.inline else timeout
 
     def check_parameters(self, tool: Tool) -> None:
-        """Raise TypeError for a parameter that *tool* does not have, or has with another type."""
+        """Raise TypeError for a parameter that *tool* lacks, or has with a different type."""
         if not self.parameters:
             return
         known = {each.target: each.annotation for each in tool.signature.parameters}
@@ -148,7 +148,7 @@ class Gate:
                 )
 
     def arguments(self, tool: Tool, decoded: dict[str, Any]) -> dict[str, Any]:
-        """Return the gate's parameter values; one from a default factory is kept for the tool."""
+        """Return the gate's parameter values; one from a default factory is reused for the tool."""
         found: dict[str, Any] = {}
         if (received := tool.signature.argument_object) is not None:
             return {name: decoded[name] for name in self.parameters if name == received.parameter}
@@ -163,7 +163,7 @@ class Gate:
 
 
 class Gates:
-    """All gates of one tool. Several `scope` gates become one, at the first one's place."""
+    """All gates of one tool. Several `scope` gates become one, in the place of the first."""
 
     def __init__(self, given: Sequence[Callable[..., Any]], tool: Tool, timeout: float) -> None:
         self.declared = tuple(given)
@@ -174,10 +174,10 @@ class Gates:
         self.scopes: tuple[str, ...] = tuple(dict.fromkeys(needed))
         """All the scopes that the tool needs."""
         self.by_token = tuple(each for each in self.declared if isinstance(each, UserGate))
-        """The gates that look at the user alone."""
+        """The gates that look only at the user."""
         self.hiding = tuple(each for each in self.by_token if each.hide)
         """The gates whose refusal hides the tool."""
-        # Refuse wrong gates now, unless a name in an annotation is not defined yet.
+        # Refuse invalid gates now, unless a name in an annotation is not defined yet.
         with suppress(NameError):
             _ = self.late
 
@@ -214,7 +214,7 @@ class Gates:
 
 
 def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) -> None:
-    """Give *tool* the app's gates *before*, and its own gates after them."""
+    """Give *tool* the app's gates *before*, followed by its own gates."""
     own = tool.settings.requires if tool.gates is None else tool.gates.declared
     given = (*before, *own)
     tool.gates = Gates(given, tool, timeout) if given else None
@@ -249,7 +249,7 @@ def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:
     check_callable(source, f"gate {name!r}")
     hints = parameter_hints(fn)
     first = next(iter(hints), None)
-    # Without a type, its name must show it, so that nobody takes it for an argument or the user.
+    # Without a type, the name must make it clear that this is neither an argument nor the user.
     is_named = first in _CONTEXT_NAMES and hints[first] in (None, Any)
     if first is None or not (is_named or is_context(hints[first])):
         raise TypeError(f"the first parameter of gate {name!r} must be ctx: def {name}(ctx)")
@@ -257,7 +257,7 @@ def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _takes(wanted: object, given: object) -> bool:
-    """Return whether a gate's annotation allows the values of the tool's parameter."""
+    """Return whether a gate's annotation accepts the values of the tool's parameter."""
     wanted, given = without_metadata(wanted), without_metadata(given)
     if wanted in (None, Any, object) or wanted == given:
         return True

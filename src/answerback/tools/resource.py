@@ -1,4 +1,4 @@
-"""Resources: functions whose result clients read, at one URI or at a template's URIs.
+"""Resources: functions whose results clients read, at one URI or at the URIs of a template.
 
 A template's pattern is bounded, and a value from a URI cannot leave its folder.
 """
@@ -36,7 +36,7 @@ _MAX_SPLITS = 5_000_000
 
 class _Operator(msgspec.Struct, frozen=True):
     prefix: str
-    """Stands before the first value."""
+    """Precedes the first value."""
     separator: str
     excluded: str
     """The characters that a value cannot contain."""
@@ -60,7 +60,7 @@ class _Variable(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """The contents of one group in the pattern: a variable's value, or pairs of several."""
+    """The match of one group in the pattern: a variable's value, or several variables' pairs."""
 
     variables: tuple[_Variable, ...]
     separator: str
@@ -110,7 +110,7 @@ class UriTemplate:
         return values
 
     def _expression_pattern(self, operator: str, inside: str, end: int) -> str:
-        """Return an expression's pattern, which ends at *end*, and add its groups."""
+        """Return the pattern for an expression that ends at *end*, and add its groups."""
         variables = tuple(self._parse_variable(part) for part in inside.split(","))
         if operator in _NAMED:
             self._groups.append(_Group(variables, _NAMED[operator], is_pairs=True))
@@ -180,7 +180,7 @@ def _next_character(rest: str) -> str | None:
 
 
 def _max_length(ambiguous: int) -> int:
-    """Return the length up to which URIs are matched, so that no URI takes long to match.
+    """Return the length up to which URIs are matched, so that no URI takes a long time to match.
 
     *ambiguous* is the number of variables whose values may contain the character that
     follows them: the pattern tries every way to split the URI among them.
@@ -210,9 +210,9 @@ class ResourceOptions(CommonOptions, total=False):
     annotations: Annotations
     """Audience, priority and last change, for hosts."""
     content_meta: Mapping[str, Any]
-    """The `_meta` of the contents that `resources/read` sends, where hosts read a widget's."""
+    """The `_meta` of the contents in `resources/read`, which is where hosts look for a widget's."""
     allow_paths: Sequence[str]
-    """The parameters that may be any path; the others cannot leave a folder, as `../x` does."""
+    """The parameters that may be any path; the others cannot leave a folder, as `../x` would."""
 
 
 class Resource(Tool):
@@ -272,7 +272,7 @@ class Resource(Tool):
             for name, value in values.items()
         ]
         arguments = self.signature.from_strings(pairs)
-        # The texts before and after reading: types may split a text, read JSON, or encode it.
+        # Check the texts before and after reading: types may split, decode or encode a text.
         if any(
             _leaves_its_folder(values[name]) or _leaves_its_folder(arguments[name])
             for name in values.keys() - self._any_path
@@ -289,7 +289,7 @@ def _leaves_its_folder(value: object) -> bool:
     """Return whether *value*, or a text in a list or object, is a path out of its folder.
 
     Such paths have more `..` than folders before them, are absolute, or have a drive or a NUL.
-    Both `/` and a backslash separate, because Windows accepts both.
+    Both `/` and the backslash are separators, because Windows accepts both.
     """
     waiting = [value]
     while waiting:

@@ -34,7 +34,7 @@ from ..types.annotation_reader import (
 from ..types.nodes import BLOCKS_AS_NAMES
 from ..types.problems import UnservableType, is_plain_dict, name_of, without_metadata
 
-# The types of these may have values of any class inside them.
+# Types with these nodes may contain values of any class.
 _OPEN_NODES = (nodes.Anything, nodes.Model, nodes.Custom)
 
 
@@ -51,14 +51,14 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     too, unless finished replies are sent as data.
     """
     finished: bool = False
-    """A value that is a finished reply, such as an MCP result, is taken as that reply."""
+    """A finished reply, such as an MCP result, is sent as that reply, not as data."""
     marks: frozenset[str] = REPLY_MARKS
     """The members that make a returned dict suspicious: those that the type does not declare."""
     form: Literal["reply", "flagged"] | None = None
     """Set if the declared class itself says whether the call failed.
 
     "reply": all its members are those of a reply, so every value is a finished reply. "flagged": it
-    has members of its own, so only its failures are.
+    also has other members, so only its failures are finished replies.
     """
     free_data: bool = False
     """A finished reply's data may be of any type, because a bare `dict` declares nothing."""
@@ -67,7 +67,7 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     is_data: bool = False
     """Every value that is neither a Reply nor a block is data."""
     nested_blocks: Literal["none", "possible", "declared"] = "possible"
-    """Whether the data may have content blocks inside it, which are sent as content."""
+    """Whether the data may contain content blocks, which are sent as content."""
 
 
 def read_return_type(
@@ -80,7 +80,7 @@ def read_return_type(
 ) -> ReturnType:
     """Read the annotation; with *finished*, finished replies are recognised.
 
-    *schema* is the author's schema of the data, for a function that declares no type. Raises
+    *schema* is the author's schema for the data, for a function that declares no type. Raises
     UnservableType, which names *where*, if the data cannot be written as JSON.
     """
     if schema is not None:
@@ -116,8 +116,8 @@ def _read_data_type(annotation: object, contract: Contract, where: str) -> Retur
     data_members = [member for member in members if not _is_block(member)]
     if any(without_metadata(member) in (Any, object) for member in data_members):
         return ReturnType(by_value=True)
-    # An annotation without replies and blocks is kept whole: a union inside `Annotated`
-    # would lose its metadata if it were rebuilt from its members.
+    # An annotation without replies or blocks is left unchanged: a union inside `Annotated` would
+    # lose its metadata if it were rebuilt from its members.
     unchanged = data_members == list(_members(annotation))
     data = NoneType if annotation is None else annotation
     if not unchanged:
@@ -160,7 +160,7 @@ def _nested_blocks(data: object, where: str) -> Literal["none", "possible", "dec
 
 
 def _class_of(annotation: object) -> object:
-    """Return the class that an annotation names, also for `Page[int]`."""
+    """Return the class that an annotation names, even for `Page[int]`."""
     plain = without_metadata(annotation)
     return get_origin(plain) or plain
 
@@ -178,7 +178,7 @@ def _form_of(annotation: object) -> Literal["reply", "flagged"] | None:
 
 
 def _reply_data(annotation: object) -> object:
-    """Return the type of the data in a class with the form of a reply; Any if it may be missing."""
+    """Return the data type of a reply-shaped class; Any if the data may be missing."""
     cls: Any = _class_of(annotation)
     if is_result_class(cls):
         return Any
@@ -201,8 +201,8 @@ def _by_schema(
 ) -> ReturnType:
     if without_metadata(annotation) not in (Any, object) and not is_plain_dict(annotation):
         raise TypeError(
-            f"{where} has a type, {name_of(annotation)}, and output_schema=; remove one of them: "
-            "the type makes the schema"
+            f"{where} has both a type, {name_of(annotation)}, and output_schema=; "
+            "remove one of them: the schema is derived from the type"
         )
     is_object = schema.get("type") == "object"
     return ReturnType(
@@ -235,7 +235,7 @@ def shape_of_value(value: object, encoded: bytes, contract: Contract) -> Shape:
 
 
 def _spread(data: object) -> tuple[Any, Shape] | None:
-    """Return the type and shape of a fixed tuple, a NamedTuple, or either of them or None."""
+    """Return the type and shape of a fixed tuple or a NamedTuple, possibly optional."""
     optional = [member for member in _members(data) if member is not NoneType]
     plain = without_metadata(optional[0]) if len(optional) == 1 else None
     if not _is_fixed_tuple(plain):
@@ -253,13 +253,13 @@ def _spread(data: object) -> tuple[Any, Shape] | None:
 
 
 def _members(annotation: object) -> tuple[Any, ...]:
-    """Return a union's members, or only the annotation."""
+    """Return a union's members, or just the annotation itself."""
     plain = without_metadata(annotation)
     return get_args(plain) if get_origin(plain) in (Union, UnionType) else (annotation,)
 
 
 def declares_reply(annotation: object) -> bool:
-    """Return whether an annotation is `Reply`, `Reply[T]` or a union with one of them."""
+    """Return whether an annotation is `Reply`, `Reply[T]`, or a union containing one of them."""
     plain = map(without_metadata, _members(annotation))
     return any(each is Reply or get_origin(each) is Reply for each in plain)
 

@@ -1,4 +1,4 @@
-"""Reads the signature of a tool's function: which parameter is filled by what."""
+"""Reads the signature of a tool's function, and determines what fills each parameter."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AllArguments:
 
 
 def is_all_arguments(annotation: object) -> bool:
-    """Return whether the parameter is marked with `AllArguments`, or with an object of it."""
+    """Return whether the parameter is marked with `AllArguments`, or with an instance of it."""
     markers = getattr(annotation, "__metadata__", ())
     return any(each is AllArguments or isinstance(each, AllArguments) for each in markers)
 
@@ -50,7 +50,7 @@ class Ask(msgspec.Struct, frozen=True):
 class Depends:
     """A mark for a parameter that a function fills: `pool: Annotated[Pool, Depends(get_pool)]`.
 
-    *function* may take the context and dependencies of its own. The parameter is not one of the
+    *function* may take the context, and have dependencies itself. The parameter is not one of the
     tool's arguments, so no schema contains it.
     """
 
@@ -85,7 +85,7 @@ def marker_of(kind: type[MarkerT], annotation: object) -> MarkerT | None:
 
 
 HIDDEN_CONTEXT = "*context"
-"""Receives the Context if a tool with dependencies takes none; not a parameter's name."""
+"""The name for the Context if a tool with dependencies takes none; no parameter has this name."""
 _FRAMEWORKS = frozenset({"docket", "fastapi", "fastmcp", "mcp", "starlette", "uncalled_for"})
 
 
@@ -103,7 +103,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     dependencies: dict[str, Callable[..., Any]]
     """The functions of the parameters marked with `Depends`, by parameter name."""
     header_params: dict[tuple[str, ...], str]
-    """The headers of the arguments marked with `Header`, by the argument's path."""
+    """The headers for the arguments marked with `Header`, by argument path."""
     returns: object
     """The return annotation; `Any` if the function has none."""
 
@@ -164,12 +164,12 @@ class _SignatureReader:
     def add(self, parameter: str, annotation: object, default: object) -> None:
         """Add a parameter that is not plain."""
         where = f"parameter {parameter!r} of {self._owner}"
-        # A marker of another framework can stand here only if the framework is loaded.
+        # Another framework's marker can appear here only if that framework is loaded.
         if not _FRAMEWORKS.isdisjoint(sys.modules):
             from .other_frameworks import refuse_foreign_marker
 
             refuse_foreign_marker(parameter, annotation, default, where)
-        # Functions that are made in a loop have defaults that no caller may replace.
+        # Functions made in a loop have defaults that callers must not replace.
         keeps_default = self._by_schema and default is not msgspec.NODEFAULT
         if parameter not in self._hints and not keeps_default:
             raise TypeError(_missing_type_message(parameter, self._owner, self._source))
@@ -234,7 +234,7 @@ class _SignatureReader:
 
 
 def _is_plain(annotation: object, default: object) -> bool:
-    """Return whether the parameter is an int, a str or the like, without any markers."""
+    """Return whether the parameter is a plain type such as int or str, without any markers."""
     if type(annotation) is not type or annotation.__module__ != "builtins":
         return False
     return default is msgspec.NODEFAULT or type(default) is annotation
@@ -258,7 +258,7 @@ def _missing_type_message(parameter: str, owner: str, source: Source) -> str:
     function: Any = source.function  # mypy takes the field for a method
     if parameter in ("self", "cls"):
         name = function.__name__
-        return f"{owner} is a method; register it of an object: app.add_tool(thing.{name})"
+        return f"{owner} is a method; register it from an object: app.add_tool(thing.{name})"
     from .other_frameworks import missing_type_hint
 
     hint = missing_type_hint(parameter, function.__name__)

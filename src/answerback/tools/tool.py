@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .requires import Gates
     from .tool_options import ToolPolicy
 
-# They disappear from a URL's path.
+# These names disappear from a URL's path.
 _NO_NAMES = frozenset({"", ".", ".."})
 _MAX_NAME = 128
 
@@ -56,7 +56,7 @@ class Tool:
     """
 
     path: tuple[Registry, ...] = ()
-    """The app that serves the tool, then the apps included on the way to the one that owns it."""
+    """The app that serves the tool, then each included app down to the one that owns it."""
     middleware: tuple[Any, ...] = ()
     """The middleware around its run, from the apps in `path`, in this order."""
     gates: Gates | None = None
@@ -64,19 +64,19 @@ class Tool:
     policy: ToolPolicy | None = None
     """Its limits, breaker and retries; None without them."""
     has_gates_or_policy = False
-    """Calls of tools without them need not check for either."""
+    """True if the tool has either, so that calls to other tools skip both checks."""
     is_paged = False
-    """Whether it returns a `Page`, and takes the argument `cursor`."""
+    """Whether it returns a `Page`, and takes a `cursor` argument."""
     is_listed = True
-    """Whether it is in lists; `@app.visible` hides only entries that are."""
+    """Whether it is listed; `@app.visible` hides only listed entries."""
     is_widget = False
-    """Whether it is a widget: a page for tools, served whatever tags select those."""
+    """Whether it is a widget: a page for tools, served regardless of the tags that select tools."""
     noun = "tool"
     _check_name = staticmethod(check_tool_name)
 
     def __init__(self, fn: Callable[..., Any], settings: ToolSettings, contract: Contract) -> None:
         self.contract = contract
-        # A function that `wrap` made is served without it: a tool judges the return value alike.
+        # A function made by `wrap` is served without it: a tool treats its result the same way.
         wrapped = getattr(fn, "made_by_wrap", None)
         if wrapped is not None and wrapped.made is not fn:
             wrapped = None
@@ -88,7 +88,7 @@ class Tool:
         self.budget = settings.budget
         self.source = source_of(self.fn)
         name = self.source.function.__name__
-        # A callable object has the name of its class.
+        # A callable object is named after its class.
         name = type(self.fn).__name__ if name == "__call__" else name
         self.name = self._check_name(settings.name or name)
         self.title = settings.title
@@ -102,12 +102,12 @@ class Tool:
         self.inline = settings.inline and not self.is_async
         # The author of a wrapped function knows that its finished replies are sent.
         self.logged_finished = wrapped is not None
-        """A finished reply of this tool was logged, which is done once."""
+        """Whether a finished reply from this tool has been logged; this happens once."""
         self.logged_meta = False
-        """Wrong metadata in a finished reply was logged, which is done once."""
+        """Whether wrong metadata in a finished reply has been logged; this happens once."""
         check_callable(self.source, self.owner, is_tool=True)
-        # Refuse annotations that cannot be served now, unless a name in them is not defined
-        # yet: those are read at the first call.
+        # Refuse unservable annotations now, unless a name in them is not defined yet: those are
+        # read at the first call.
         with suppress(NameError):
             _ = self.returns
             given = {"output_schema": self.settings.output_schema}
@@ -215,7 +215,7 @@ class Tool:
             )
         from ..types.argument_object import ObjectArguments
 
-        # Keywords have a schema, so these arguments are for a parameter.
+        # `**kwargs` has a schema, so these arguments are for a parameter.
         return ObjectArguments(str(received.parameter), received.annotation, lenient=lenient)
 
     @cached_property
@@ -245,7 +245,7 @@ class Tool:
         return docstring.description
 
     def _has_described_result(self) -> bool:
-        """Return whether callers see a schema that names the members of the result."""
+        """Return whether callers see a schema that names the result's members."""
         if self.noun != "tool" or not self.settings.structured or not self.returns.declared:
             return False
         if self.settings.output_schema is not None:
@@ -283,7 +283,7 @@ class Tool:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        """The author's schema, else the parameters' schema."""
+        """The author's schema, or else the parameters' schema."""
         if self.settings.input_schema is not None:
             return self.settings.input_schema
         from ..types.json_schema import argument_object_schema, arguments_schema
@@ -314,7 +314,7 @@ class Tool:
         return output_schema(self.returns.data_type)
 
 
-# The names of `Page` and of the classes of iterators; `paging` has the classes themselves.
+# The names of `Page` and of the iterator classes; `paging` has the classes themselves.
 _PAGED = frozenset({"Page", "Iterator", "Generator", "AsyncIterator", "AsyncGenerator"})
 
 
@@ -336,8 +336,8 @@ def _with_advice(exc: UnservableType, parameter: Parameter, where: str) -> Unser
     except UnservableType:
         example = f"{parameter.target}: Annotated[{kind.__name__}, Depends(fn)]"
         problem = str(exc).removeprefix(f"{where}: ")
-        return UnservableType(where, f"{problem}; for a value of the server's, write {example}")
-    # The default is wrong, not the type.
+        return UnservableType(where, f"{problem}; for a value from the server, write {example}")
+    # The default is invalid, not the type.
     return exc
 
 
@@ -346,7 +346,7 @@ def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
 
     Raises TypeError or ValueError if a host's key in that `_meta` is wrong.
     """
-    # Hosts define no keys for prompts, and widgets make their own.
+    # Hosts define no keys for prompts, and widgets set their own.
     if not settings.meta or noun not in ("tool", "resource"):
         return ()
     from ..core.metadata import check_meta
@@ -356,7 +356,7 @@ def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
 
 
 def check_free_name(name: object) -> str:
-    """Return a resource's or prompt's name, for which MCP allows any text."""
+    """Return the name of a resource or prompt, which MCP allows to be any text."""
     _refuse_lambda(name)
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise ValueError(f"{name!r} cannot be a name; write text without control characters")

@@ -1,6 +1,6 @@
 """The options of tools, resources and prompts: their types, checks and defaults.
 
-A new option is a key of a TypedDict here, a field of `ToolSettings` with its default and,
+A new option is a key in a TypedDict here, a field of `ToolSettings` with its default and,
 if a value can be wrong, a row in `_CHECKS`. Options with several parts are values from
 `answerback.options`. Options that only resources have are in `resource`.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .tool import Tool
 
     class PolicyPart(Protocol):
-        """A Limit, Breaker or Retry of `answerback.resilience`."""
+        """A Limit, Breaker or Retry from `answerback.resilience`."""
 
         option: ClassVar[str]
 
@@ -98,7 +98,7 @@ class ToolOptions(CommonOptions, total=False):
     timeout: float | None
     """The seconds that a call, or with `retry=` each attempt, may take.
 
-    By default the app's `Limits(seconds=…)` decides; without it, there is no time-out."""
+    By default the app's `Limits(seconds=…)` applies; without it, there is no time-out."""
     retry: PolicyPart | None
     """Retries failed calls: Retry(attempts=3)."""
     breaker: PolicyPart | None
@@ -106,7 +106,7 @@ class ToolOptions(CommonOptions, total=False):
     limit: PolicyPart | Sequence[PolicyPart] | None
     """Refuses excess calls: Limit("10/s", per="user")."""
     budget: int
-    """How many characters of a reply MCP sends: a larger one is cut, and its whole is linked."""
+    """How many characters of a reply MCP sends: larger ones are cut, and link to the full reply."""
     values: Values
     """How arguments are read and the result is sent: Values(lenient=False, nan="null")."""
     read_only: bool
@@ -124,7 +124,7 @@ class ToolOptions(CommonOptions, total=False):
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool's options, with the default for each that the author did not give."""
+    """A tool's options, with defaults for those that the author did not give."""
 
     name: str | None = None
     title: str | None = None
@@ -156,11 +156,11 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_key: bool = False
     widget: str | None = None
     chosen: frozenset[str] = frozenset()
-    """The names of those that the tool or its app gave; an app that includes it sets the others."""
+    """The options that the tool or its app set; an app that includes it sets the others."""
 
     @property
     def hints(self) -> dict[str, bool]:
-        """The hints that the author gave, by the names of MCP's tool annotations."""
+        """The hints that the author gave, named like MCP's tool annotations."""
         hints = {
             "readOnlyHint": self.read_only,
             "destructiveHint": self.destructive,
@@ -193,7 +193,7 @@ def read_settings(options: Mapping[str, Any]) -> ToolSettings:
 
 
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
-    """Raise TypeError for an option that *known* does not have, or for a wrong value."""
+    """Raise TypeError for an option that is not in *known*, or for a wrong value."""
     if unknown := options.keys() - known.__annotations__.keys():
         from .other_frameworks import option_hint, refuse_grouped
 
@@ -293,7 +293,7 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "requires": ("a list of gates, such as [login()]", _are_gates),
     "access": (
-        "an Access of answerback.options, such as Access(url='https://example.com/mcp')",
+        "an Access from answerback.options, such as Access(url='https://example.com/mcp')",
         lambda value: _is_grouped(value, "Access"),
     ),
     "examples": (
@@ -306,31 +306,31 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "timeout": ("a number of seconds greater than 0", _is_duration),
     "retry": (
-        "a Retry of answerback.resilience, such as Retry(3)",
+        "a Retry from answerback.resilience, such as Retry(3)",
         lambda value: _is_part(value, "retry"),
     ),
     "breaker": (
-        "a Breaker of answerback.resilience, such as Breaker('billing')",
+        "a Breaker from answerback.resilience, such as Breaker('billing')",
         lambda value: _is_part(value, "breaker"),
     ),
     "limit": (
-        "a Limit of answerback.resilience, such as Limit('10/s'), or a list of them",
+        "a Limit from answerback.resilience, such as Limit('10/s'), or a list of them",
         _are_limits,
     ),
     "values": (
-        "a Values of answerback.options, such as Values(lenient=False)",
+        "a Values from answerback.options, such as Values(lenient=False)",
         lambda value: _is_grouped(value, "Values"),
     ),
     "task": (
-        "'forbidden', 'optional', 'required', or a Task of answerback.options",
+        "'forbidden', 'optional', 'required', or a Task from answerback.options",
         lambda value: value in ("forbidden", "optional", "required") or _is_grouped(value, "Task"),
     ),
     "widget": (
-        "the name of a widget, such as 'accounts', or a Shown of answerback.options",
+        "the name of a widget, such as 'accounts', or a Shown from answerback.options",
         lambda value: _is_text(value) or _is_grouped(value, "Shown"),
     ),
     "limits": (
-        "a Limits of answerback, such as Limits(seconds=30)",
+        "a Limits from answerback, such as Limits(seconds=30)",
         lambda value: isinstance(value, Limits),
     ),
     "input_schema": (

@@ -1,4 +1,4 @@
-/** Types of bridge.js, which connects a widget with its host. */
+/** Types for bridge.js, which connects a widget to its host. */
 
 export as namespace answerback;
 
@@ -7,11 +7,11 @@ export type DisplayMode = "inline" | "fullscreen" | "pip";
 
 /** The call was refused, or failed. */
 export interface Refusal {
-  /** A code of Answerback, such as `LOGIN_REQUIRED`, or `TIMEOUT`, `CANCELLED`, `HOST_ERROR`. */
+  /** An Answerback code such as `LOGIN_REQUIRED`, or `TIMEOUT`, `CANCELLED`, `HOST_ERROR`. */
   code: string;
   message: string;
   hint?: string;
-  /** The page where the user can mend it. */
+  /** The page where the user can resolve this. */
   url?: string;
   feature?: string;
   [key: string]: unknown;
@@ -21,7 +21,7 @@ export interface Refusal {
 export interface Details {
   /** `_meta` of the result: it reaches the widget, never the model. */
   meta: Record<string, unknown>;
-  /** The arguments of the call; null if the host has not sent them. */
+  /** The call's arguments; null if the host has not sent them. */
   input: Record<string, unknown> | null;
   text: string;
 }
@@ -36,50 +36,50 @@ export interface CallResult<T = any> {
 }
 
 export interface Options {
-  /** The name that the host is told; the title of the page if not given. */
+  /** The name sent to the host; by default the page's title. */
   name?: string;
   version?: string;
   displayModes?: DisplayMode[];
-  /** Milliseconds until a request to the host fails; 60000 if not given. */
+  /** Milliseconds until a request to the host fails; 60000 by default. */
   timeout?: number;
-  /** Milliseconds to wait for the answer to `ui/initialize`; 2000 if not given. */
+  /** Milliseconds to wait for the answer to `ui/initialize`; 2000 by default. */
   handshakeTimeout?: number;
-  /** False: refusals without a listener draw nothing. */
+  /** False: a refusal without a listener shows nothing. */
   prompt?: boolean;
-  /** False: the size of the page is not reported. */
+  /** False: the page's size is not reported. */
   autoResize?: boolean;
 }
 
 export interface App {
-  /** The kind of the host. */
+  /** The kind of host. */
   readonly host: "chatgpt" | "mcp-apps" | "none";
-  /** Fulfilled when the host has answered, or did not in time. */
+  /** Fulfilled once the host has answered, or has failed to answer in time. */
   readonly ready: Promise<void>;
-  /** The arguments of the call; null if the host has not sent them. */
+  /** The call's arguments; null if the host has not sent them. */
   readonly input: Record<string, unknown> | null;
-  /** The theme of the host. */
+  /** The host's theme. */
   readonly theme: Theme;
-  /** The last state that was set: kept by ChatGPT, elsewhere as long as the page lives. */
+  /** The last state set: stored by ChatGPT, elsewhere kept as long as the page lives. */
   readonly state: any;
-  /** Gets the data of each result, also of one that came before. Returns a function that ends it. */
+  /** Gets the data of each result, even an earlier one. Returns a function that unsubscribes. */
   onData(listener: (data: any, details: Details) => void): () => void;
-  /** Gets each refusal, in place of the default prompt. Returns a function that ends it. */
+  /** Gets each refusal, in place of the default prompt. Returns a function that unsubscribes. */
   onRefused(listener: (refusal: Refusal) => void): () => void;
-  /** Gets the theme now and at each change. Returns a function that ends it. */
+  /** Gets the theme now and at each change. Returns a function that unsubscribes. */
   onTheme(listener: (theme: Theme) => void): () => void;
-  /** Draws the default prompt. */
+  /** Shows the default prompt. */
   showRefusal(refusal: Refusal): void;
-  /** Calls a tool of the server. It never throws: read `error` of the result. */
+  /** Calls one of the server's tools. It never throws: check the result's `error`. */
   call<T = any>(name: string, args?: Record<string, unknown>): Promise<CallResult<T>>;
   /** Asks the host to open an http or https address. */
   openLink(url: string): Promise<void>;
   /** Sends a message to the conversation, as if the user had written it. */
   sendMessage(text: string): Promise<void>;
-  /** Keeps a state for the widget. */
+  /** Stores a state for the widget. */
   setState(state: any): void;
   /** Asks for a display mode; returns the one that the host chose. */
   requestDisplayMode(mode: DisplayMode): Promise<DisplayMode>;
 }
 
-/** Connects the widget with its host. Each further call returns the same object. */
+/** Connects the widget to its host. Later calls return the same object. */
 export function connect(options?: Options): App;

@@ -66,7 +66,7 @@
     return "structuredContent" in value || "isError" in value;
   }
 
-  /** @param {string} text The object or array that *text* is in JSON; undefined if it is none. */
+  /** @param {string} text The object or array that *text* holds as JSON; else undefined. */
   function parseJson(text) {
     if (!/^\s*[[{]/.test(text)) return undefined;
     try {
@@ -77,7 +77,7 @@
   }
 
   /**
-   * Hosts hand over a whole result, its blocks, its data, or its text.
+   * Hosts pass a full result, its blocks, its data, or its text.
    *
    * @param {any} value
    * @returns {Json}
@@ -168,7 +168,7 @@
     return made;
   }
 
-  /** @param {string} text Messages of servers begin in lower case and have no full stop. */
+  /** @param {string} text Server messages begin in lower case and have no full stop. */
   function sentence(text) {
     const end = /[A-Za-z0-9'")]$/.test(text) ? "." : "";
     return text.slice(0, 1).toUpperCase() + text.slice(1) + end;
@@ -189,7 +189,7 @@
     box.dataset.answerback = "refusal";
     box.dataset.code = refusal.code;
     box.append(element("h2", title, { font: "inherit", "font-weight": "600", margin: "0 0 4px" }));
-    // The button stands for the link at the end of a message.
+    // The button replaces the link at the end of a message.
     const ending = `: ${refusal.url}`;
     const message = refusal.message;
     const shown = message.endsWith(ending) ? message.slice(0, -ending.length) : message;
@@ -223,7 +223,7 @@
    * @param {HTMLElement} box
    * @param {string} url
    * @param {(url: string) => Promise<void>} openLink
-   * @param {HTMLElement | undefined} again The button for the time after.
+   * @param {HTMLElement | undefined} again The button shown afterwards.
    */
   async function follow(box, url, openLink, again) {
     if (again) box.append(again);
@@ -252,7 +252,7 @@
     show(refusal, openLink, { cover, retry }) {
       this.hide();
       const turn = this.turn;
-      // Elements that are not there yet could not be hidden.
+      // Elements that do not exist yet could not be hidden.
       whenParsed(() => {
         if (turn === this.turn) this.draw(refusal, openLink, { cover, retry });
       });
@@ -304,7 +304,7 @@
     }
   }
 
-  /** JSON-RPC with the parent window. It listens from its creation and keeps what arrives. */
+  /** JSON-RPC with the parent window. It listens from the start and queues incoming messages. */
   class Channel {
     constructor() {
       this.origin = "";
@@ -329,7 +329,7 @@
       else if (this.waiting.length < MAX_WAITING) this.waiting.push({ message, origin });
     }
 
-    /** @param {(message: Json) => void} receive Gets what is no awaited reply. */
+    /** @param {(message: Json) => void} receive Gets all messages that are not awaited replies. */
     open(receive) {
       this.receive = receive;
       const waiting = this.waiting;
@@ -412,7 +412,7 @@
       this.channel.post(request);
       setTimeout(() => {
         if (this.isAnswered) return;
-        // The host listened too late, or answers nothing. It may hide the frame until this comes.
+        // The host listened too late, or never answers. It may hide the frame until it gets this.
         this.channel.post(request);
         this.finish();
       }, this.app.options.handshakeTimeout ?? 2000);
@@ -433,10 +433,10 @@
       this.markReady();
     }
 
-    /** @param {Json} message A request, a notification, or a reply that nothing waits for. */
+    /** @param {Json} message A request, a notification, or a reply that nothing is waiting for. */
     receive(message) {
       if (message.method === undefined) {
-        // Some hosts answer with an id of their own.
+        // Some hosts answer with their own id.
         if (!this.isAnswered && "result" in message) this.initialized(message);
       } else if (message.id !== undefined) {
         this.answer(message);
@@ -579,7 +579,7 @@
     }
   }
 
-  /** A page that is opened by itself, outside any host. */
+  /** A page opened on its own, outside any host. */
   class NoHost {
     constructor() {
       this.ready = Promise.resolve();
@@ -686,13 +686,13 @@
     /** @param {Result} result */
     deliver(result) {
       this._last = result;
-      // Later, so that an author's listeners of the same script are there.
+      // Deferred, so that listeners added by the same script are in place.
       queueMicrotask(() => {
         if (this._last === result) this._publish(result);
       });
     }
 
-    /** @param {(result: Result) => void} act Gets the last result, if other listeners had it. */
+    /** @param {(result: Result) => void} act Gets the last result, if other listeners got it. */
     _repeat(act) {
       const last = this._last;
       if (last !== this._published) return;
@@ -885,7 +885,7 @@
     let isSubmitted = false;
     const note = () => (isSubmitted = true);
     form.addEventListener("submit", note, { capture: true, once: true });
-    // The browser raises the event right after the listeners of the click.
+    // The browser raises the event right after the click listeners.
     setTimeout(() => {
       form.removeEventListener("submit", note, true);
       if (isSubmitted || click.defaultPrevented) return;
@@ -906,7 +906,7 @@
     return typeof error?.message === "string" ? error.message : String(error);
   }
 
-  // A result may come before the author's code runs, so the channel listens from here on.
+  // A result may arrive before the author's code runs, so the channel listens from here on.
   const channel = typeof window === "undefined" ? null : new Channel();
   if (channel) window.addEventListener("click", submitForm, true);
   /** @type {Connection | null} */
