@@ -80,7 +80,7 @@ def test_a_given_dialect_overrides_the_detected_one() -> None:
 
 
 def test_an_unknown_version_is_refused() -> None:
-    with pytest.raises(ValueError, match="no version of MCP is called '2020-01-01'"):
+    with pytest.raises(ValueError, match="there is no MCP version '2020-01-01'"):
         validate(text("fine"), version="2020-01-01")
 
 

@@ -54,7 +54,7 @@ def validate(
         known = VERSIONS.get(version) if isinstance(version, str) else version
         if version is not None and known is None:
             there = ", ".join(VERSIONS)
-            raise ValueError(f"no version of MCP is called {version!r}; there are {there}")
+            raise ValueError(f"there is no MCP version {version!r}; the versions are {there}")
         context = CheckContext(known, schema)
     if isinstance(reply, Reply):
         dialect = dialect or "mcp"
