@@ -20,6 +20,10 @@ class ClientCall(NamedTuple):
     """The codes of a failure, any of which is right; none for a success."""
     image: str | None = None
     link: str | None = None
+    message: str = ""
+    """The member that MCP adds to the data, for hosts that show nothing else."""
+    line: str = ""
+    """The line that MCP adds to the text, for hosts that do not show links."""
 
 
 def _gives(tool: str, data: Any, **arguments: Any) -> ClientCall:
@@ -64,7 +68,9 @@ CALLS = [
     _gives("divide", {"result": [3, 2]}, number=17, by=5),
     _says("anything", "a text", value="a text"),
     _says("anything", "☃", value="☃"),
-    ClientCall("both", {}, {"result": 7}, 'There are seven.\n{"result":7}'),
+    ClientCall(
+        "both", {}, {"result": 7}, 'There are seven.\n{"result":7}', message="There are seven."
+    ),
     _gives("steps", {"result": 3}, count=3),
     _gives("steps", {"result": 3}),
     _fails("product", ("SKU_UNKNOWN",), "no product none", sku="none"),
@@ -73,7 +79,7 @@ CALLS = [
     # From MCP 2026-07-28 on it is an error of the protocol, with a number for its code.
     _fails("wipe", ("INPUT_REQUIRED", -32021), "does not offer: elicitation", folder="/x"),
     ClientCall("picture", {}, image=PIXEL_BASE64),
-    ClientCall("report", {}, text="See the report.", link=REPORT),
+    ClientCall("report", {}, text="See the report.", link=REPORT, line=f"report: {REPORT}"),
 ]
 SECRET = "hunter2"
 
@@ -81,11 +87,13 @@ SECRET = "hunter2"
 def faults(call: ClientCall, answer: dict[str, Any], lacks: Sequence[str]) -> list[str]:
     """The parts of *answer* that differ from the expected, but for those that the client lacks."""
     failed = bool(call.codes)
+    data = [call.data, {**call.data, "message": call.message}] if call.message else [call.data]
+    texts = [call.text, f"{call.text}\n{call.line}"] if call.line else [call.text]
     found = {
         "error": answer.get("error", False) is failed,
         "message": not failed or call.text in answer.get("text", ""),
-        "text": failed or answer.get("text", "") == call.text,
-        "data": answer.get("data") == call.data,
+        "text": failed or answer.get("text", "") in texts,
+        "data": answer.get("data") in data,
         "code": answer.get("code") in (call.codes or (None,)),
         "image": answer.get("image") == call.image,
         "link": answer.get("link") == call.link,

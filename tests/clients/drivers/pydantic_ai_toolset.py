@@ -19,8 +19,8 @@ async def main() -> None:
             if isinstance(answer, BinaryContent):
                 return of_png(answer.data)
             if tool == "report":
-                text, link = answer
-                return {"text": text, "link": link}
+                *texts, link = answer
+                return {"text": "\n".join(texts), "link": link}
             # The toolset unwraps `{"result": …}`.
             return {"data": answer if isinstance(answer, dict) else {"result": answer}}
 
