@@ -543,7 +543,7 @@ def test_an_invalid_body_limit_is_logged_without_a_traceback(tools: Path) -> Non
     response = request(tools, "/echo", b'{"text": "a"}', ANSWERBACK_MAX_BODY="4 MB")
 
     assert response.status == "500 Internal Server Error"
-    assert "ANSWERBACK_MAX_BODY is '4 MB'; write a number of bytes" in response.stderr
+    assert "ANSWERBACK_MAX_BODY is '4 MB'; set it to a number of bytes" in response.stderr
     assert "Traceback" not in response.stderr
 
 

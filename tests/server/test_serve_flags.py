@@ -390,7 +390,7 @@ def test_the_message_about_a_certificate_names_the_file_and_what_to_do(
     )
     assert f"--tls-cert {str(words)!r} {unusable} has no certificate in PEM" in message(words, key)
     assert f"--tls-key {str(words)!r} {unusable} has no key in PEM form" in message(cert, words)
-    assert f"--tls-key {str(other_key)!r} {unusable} is not the key of" in message(cert, other_key)
+    assert f"--tls-key {str(other_key)!r} {unusable} is not the key for" in message(cert, other_key)
     assert f"--tls-key {str(locked)!r} {unusable} has a passphrase" in message(cert, locked)
     assert f"openssl pkey -in {locked}" in message(cert, locked)
 

@@ -165,7 +165,7 @@ class EntitlementGate(BuiltinGate):
     def _decide(self, ctx: Context, has_it: object) -> Refusal | None:
         if not isinstance(has_it, bool):
             raise TypeError(
-                f"the check of {self.__name__}({self._name!r}) returned {type(has_it).__name__}; "
+                f"the check for {self.__name__}({self._name!r}) returned {type(has_it).__name__}; "
                 "return True or False"
             )
         if has_it:
@@ -179,7 +179,7 @@ class EntitlementGate(BuiltinGate):
 
 
 def _checked(gate: str, name: object, check: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Return a gate's check; raises TypeError for a wrong check or name."""
+    """Return a gate's check; raises TypeError for an invalid check or name."""
     if not isinstance(name, str) or not name:
         raise TypeError(f"{gate} takes a name first, as in {gate}('pro', check=…), not {name!r}")
     if not callable(check):

@@ -56,7 +56,7 @@ def url_value(url: str) -> str:
 
 
 def _quotable(challenge: Challenge) -> Challenge:
-    """Return the challenge with texts that are safe inside quotation marks.
+    """Return the challenge with its text made safe for quotation marks.
 
     A gate may repeat what the client sent, and an author's own authenticator might not escape it.
     """
@@ -175,7 +175,7 @@ def keys_of_app() -> AppAuth | None:
 
 
 def login_refusal(feature: str | None = None, *, by_key: bool = True) -> Refusal:
-    """Return the refusal for a caller without a user; *by_key* if it could have sent a key."""
+    """Return the refusal for a caller without a user; *by_key* if a key could have been sent."""
     if by_key and (keys := keys_of_app()) is not None:
         return Refusal(keys.without_credentials, LOGIN_REQUIRED, feature=feature)
     text = f"You are not logged in. Log in to use {feature or 'this'}"

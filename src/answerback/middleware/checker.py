@@ -151,7 +151,7 @@ class HttpMiddleware(Generic[A]):
     """Replaces invalid replies with errors, with status 500.
 
     *app* is the wrapped application. *dialect* is the format of the replies; by default it is
-    detected. *records* gets an event for each reply. Below the paths in *only*, every response
+    detected. *records* receives an event for each reply. Below the paths in *only*, every response
     counts as a reply; below those in *skip*, none does. Install it so that it sees responses
     before any middleware compresses them.
 
@@ -174,7 +174,7 @@ class HttpMiddleware(Generic[A]):
         self._skip = tuple(skip)
 
     def applies_to(self, method: str, path: str) -> bool:
-        """Return whether the response to such a request is a reply."""
+        """Return whether the response to this request is a reply."""
         below = path.startswith(self._only)
         return method not in ("HEAD", "OPTIONS") and below and not path.startswith(self._skip)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class ValidReplies:
     """Middleware that refuses invalid tool results: `server.middleware.append(ValidReplies())`.
 
-    *records* gets an event for each reply.
+    *records* receives an event for each reply.
     """
 
     def __init__(self, *, records: Records | None = None) -> None:

@@ -102,13 +102,13 @@ class RequestBody:
             return _bad_request(f"Invalid Content-Length: {length}")
         setting = self._environ.get("ANSWERBACK_MAX_BODY") or str(MAX_BODY)
         if not _is_number(setting):
-            raise BadSetting(f"ANSWERBACK_MAX_BODY is {setting!r}; write a number of bytes")
+            raise BadSetting(f"ANSWERBACK_MAX_BODY is {setting!r}; set it to a number of bytes")
         limit = _int(setting)
         size = _int(length)
         if size > limit:
             return too_large(limit, _MAX_BODY_HINT)
         chunks = []
-        # Not to EOF, which may not come: a web server need not close stdin.
+        # Do not read to EOF, which may never come: a web server need not close stdin.
         while chunk := os.read(self._source, min(size - self._read, 1 << 20)):
             chunks.append(chunk)
             self._read += len(chunk)
@@ -119,7 +119,7 @@ class RequestBody:
     def _has_body(self) -> bool:
         """Return whether stdin has bytes but no length is set, as in a call from a shell.
 
-        It does not wait: a web server need not close the stdin of a request without a body.
+        Does not block: a web server need not close stdin for a request without a body.
         """
         import select
 
@@ -151,7 +151,7 @@ class RequestBody:
 
     @property
     def _is_without_length(self) -> bool:
-        """Whether the body is chunked. Its end is EOF, if the web server closes stdin."""
+        """Whether the body is chunked. It ends at EOF, if the web server closes stdin."""
         return not self._length and "HTTP_TRANSFER_ENCODING" in self._environ
 
 

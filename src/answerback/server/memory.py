@@ -29,7 +29,7 @@ def call_once(registry: Registry, call: Call, handler: HandlerName = "tools") ->
 async def call(
     runtime: Runtime, name: str, arguments: bytes, peer: Peer = NO_PEER, user: object = None
 ) -> Reply[Any]:
-    """Return the reply, with the texts that the app's contract adds."""
+    """Return the reply, with the text that the app's contract adds."""
     contract = runtime.registry.contract
     call = Call(name, arguments, peer, user=user)
     reply = reply_or_refusal(await runtime.handlers.tools(call))

@@ -121,13 +121,13 @@ class _KeptStderr(io.TextIOWrapper):
 def _open_closed_streams() -> None:
     """Open /dev/null for each stream that the parent closed.
 
-    Otherwise the next opened file would get its number, and prints would go there.
+    Otherwise the next file opened would get its descriptor, and prints would go to that file.
     """
     for fd in (0, 1, 2):
         try:
             os.fstat(fd)
         except OSError:
-            # open() returns the lowest free number, which is this one.
+            # open() returns the lowest free descriptor, which is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
 
 

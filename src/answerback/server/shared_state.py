@@ -1,4 +1,4 @@
-"""A server's shared database: its URL, from an option or the environment, and what uses it."""
+"""A server's shared database: where its URL comes from, and which parts of a server use it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SCHEMES = ("postgresql://", "postgres://")
 
 
 class WrongState(AnswerbackError):
-    """The state's URL is missing or wrong, or a package is missing."""
+    """The state URL is missing or invalid, or a package is missing."""
 
     code = "BAD_OPTION"
 

@@ -1,6 +1,6 @@
-"""MCP over stdio: the server for one client, and its pipe, which reads lines and sends frames.
+"""MCP over stdio: a server for one client, and the pipe that reads lines and sends frames.
 
-A thread reads, so that messages are received while calls run; the main thread waits for the end.
+A separate thread reads, so messages arrive while calls are running; the main thread just waits.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 MAX_MESSAGE = 10 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_SENDING = 64
-"""When this many frames wait for the client, the server stops reading."""
+"""The server stops reading while this many frames are waiting for the client."""
 AT_ONCE = 4096
-"""A writable pipe takes this many bytes without blocking (PIPE_BUF)."""
+"""A writable pipe accepts this many bytes without blocking (PIPE_BUF)."""
 _CANCEL_SECONDS = 1.0
-"""Seconds that cancelled calls get for `finally` blocks when a signal ends the server."""
+"""Seconds allowed for the `finally` blocks of cancelled calls when a signal stops the server."""
 
 
 class StdinUnreadable(AnswerbackError):
@@ -114,15 +114,15 @@ class StdioServer:
         self._reading_failure: Exception | None = None
 
     def interrupt(self) -> None:
-        """End the server like Ctrl-C; for a server that does not run in the main thread."""
+        """Stop the server as Ctrl-C would; for a server that is not running in the main thread."""
         self._is_interrupted = True
         self._ended.set()
 
     def run(self) -> None:
-        """Serve until the client has closed its end and its requests are answered.
+        """Serve until the client has closed its end and all its requests have been answered.
 
-        An exception raised here by a signal cancels the calls, which get a second to end.
-        The lifespan starts while requests are read, and ends after the last answer.
+        An exception raised here by a signal cancels the calls, which have a second to finish.
+        The lifespan starts while requests are being read, and ends after the last response.
         Raises StdinUnreadable if stdin cannot be read, and LifespanFailed.
         """
         try:
@@ -174,14 +174,14 @@ class StdioServer:
         self._pipe.wait_until_sent(give_up)
 
     async def _open(self, lifespan: Lifespan) -> None:
-        """Start the lifespan; a failure ends the server, unless it is already ending."""
+        """Start the lifespan; a failure stops the server, unless it is already stopping."""
         failure = await lifespan.try_to_start(self)
         if failure is not None:
             self._lifespan_failure = failure
             self._ended.set()
 
     def _end_tasks(self, seconds: float) -> None:
-        """Let tasks stored in a file end; the results of other tasks could not be read later."""
+        """Let tasks stored in a file finish; no one could read the results of the others later."""
         tasks = self._runtime.tasks
         if tasks is not None and self._runtime.task_store is not None:
             # A function that blocks the event loop must not keep the process alive.
@@ -215,7 +215,7 @@ def _signer() -> Signer:
 class Pipe:
     """Reads lines, and sends complete frames, one at a time.
 
-    A sending thread waits while the client does not read. The event loop never waits: a frame that
+    A sending thread blocks until the client reads. The event loop never blocks: a frame that
     cannot be written at once is left to a writing thread.
     """
 
@@ -227,14 +227,14 @@ class Pipe:
         self._sending: deque[None] = deque()
         """One item per sending thread; a count would need a lock."""
         self._left: deque[Frame] = deque()
-        """The frames left by the event loop to the writing thread."""
+        """Frames that the event loop has left to the writing thread."""
         self._writer: SimpleQueue[None] | None = None
         self._requests: dict[Id, Future[msgspec.Raw]] = {}
         self._last_request = 0
         self._closed = False
 
     def send(self, frame: Frame) -> None:
-        """Send a frame. Blocks while the client does not read, except on an event loop."""
+        """Send a frame. Blocks while the client is not reading, except on an event loop."""
         if running_loop() is None:
             self._sending.append(None)
             try:
@@ -262,7 +262,7 @@ class Pipe:
             self._on_broken()
 
     def _write_at_once(self, frame: Frame) -> bool:
-        """Write a frame if that does not block; frames left earlier go first."""
+        """Write a frame if that would not block; frames left over from earlier go first."""
         if self._left or not isinstance(frame, bytes) or len(frame) >= AT_ONCE:
             return False
         if not self._lock.acquire(blocking=False):
@@ -285,7 +285,7 @@ class Pipe:
             self._left.popleft()
 
     def wait_until_sent(self, give_up: Callable[[], bool]) -> None:
-        """Wait until the frames left by the event loop are sent, or *give_up* says so."""
+        """Wait until the frames left by the event loop are sent, or *give_up* returns True."""
         while self._left and not give_up():
             if self._lock.acquire(timeout=0.1):
                 self._lock.release()
@@ -336,7 +336,7 @@ class Pipe:
             return
         from concurrent.futures import InvalidStateError
 
-        # The call may have stopped waiting meanwhile.
+        # The call may have stopped waiting by now.
         with suppress(InvalidStateError):
             answer.set_result(response.result)
 
@@ -348,7 +348,7 @@ class Pipe:
 
 
 class PipePeer(McpPeer):
-    """The peer of a request over stdio."""
+    """The peer for a request over stdio."""
 
     pipe: Pipe
 
@@ -367,7 +367,7 @@ class PipePeer(McpPeer):
 
 
 def _decline(answer: Future[msgspec.Raw], reason: str = "The client did not answer") -> None:
-    """End a wait without an answer, unless it was answered already."""
+    """End a wait without an answer, unless one has already arrived."""
     from concurrent.futures import InvalidStateError
 
     from ..tools.elicitation import Declined
@@ -414,7 +414,7 @@ class LineReader:
         if chunk:
             self._buffer += chunk
         elif self._buffer:
-            # The last line may lack its newline.
+            # The last line may lack a newline.
             self._buffer += b"\n"
             return True
         if len(self._buffer) > MAX_MESSAGE and b"\n" not in chunk:
@@ -434,7 +434,7 @@ class LineReader:
             try:
                 chunk = os.read(self._source, 65536)
                 if not chunk and self._is_terminal and not os.isatty(self._source):
-                    # After a hang-up, Linux ends a terminal's input like Ctrl-D.
+                    # After a hang-up, Linux ends a terminal's input as Ctrl-D would.
                     raise OSError(errno.EIO, os.strerror(errno.EIO))
                 return chunk
             except BlockingIOError:

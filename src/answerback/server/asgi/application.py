@@ -1,6 +1,6 @@
 """AsgiApp: the ASGI application, which routes each request to MCP or REST.
 
-Optional layers surround it: CORS, the author's own pages, trusted proxies. The end of the module
+Optional layers wrap it: CORS, the author's own pages, trusted proxies. The end of the module
 is for running under another server.
 """
 
@@ -116,7 +116,7 @@ class _TooLarge(Exception):
 
 
 class AuthorPages:
-    """Serves the pages of an app and of the apps it includes."""
+    """Serves an app's own pages and those of the apps it includes."""
 
     def __init__(self, registry: Registry, guard: Guard, routes: Routes, max_body: int) -> None:
         self._max_body = max_body
@@ -201,7 +201,7 @@ _NOT_SHARED = (
     "cancellations, log levels, subscriptions and the end of a session need sticky sessions. "
     "Clients that use 2026-07-28 and `serve --workers` do not need them"
 )
-_ONLY_HEALTH = failure("This process runs tasks, and takes no calls", code="ROUTE_NOT_FOUND")
+_ONLY_HEALTH = failure("This process runs tasks and accepts no calls", code="ROUTE_NOT_FOUND")
 
 
 class AsgiApp:
@@ -253,7 +253,7 @@ class AsgiApp:
         elif self.under_other_server:
             if self._is_new:
                 self._is_new = False
-                # On the first request, do what another server does not do for the application.
+                # On the first request, do what other servers do not do for the application.
                 if self._options.signals:
                     _call_before_shutdown(self._shut_down)
                 is_guarded = self._auth is not None or self._registry.requires or "user" in scope
@@ -467,7 +467,7 @@ class AsgiApp:
 
 
 def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
-    """Return an application for another server to run; warn of what several workers lack."""
+    """Return an application for another server to run; warn of what several workers would lack."""
     pages = [page.path for app in registry.apps() for page in app.routes]
     if options.mcp in pages or options.mcp.removeprefix(registry.contract.route) in registry.tools:
         raise BadOption(f"{options.mcp!r} cannot be the MCP path; a page or a tool uses it")
@@ -536,7 +536,7 @@ def _is_child() -> bool:
 
 
 def _call_before_shutdown(close: Callable[[], None]) -> None:
-    """Call *close* in the event loop as soon as a signal tells the server to stop.
+    """Call *close* on the event loop as soon as a signal tells the server to stop.
 
     Servers notify the application of a shutdown only after all responses have ended, and never
     notify a mounted application, so an open stream would block the shutdown. Many servers then exit

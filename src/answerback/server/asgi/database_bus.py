@@ -53,7 +53,7 @@ _POLL = BEAT
 _DEADLINE = 2.5
 """Seconds after which a request stops waiting for the database."""
 _THREADS = 4
-"""One for each of the process's connections, so that no change waits longer than a deadline."""
+"""One per database connection, so that no change waits longer than the deadline."""
 
 _session_changes = msgspec.msgpack.Decoder(SessionChanged)
 
@@ -123,7 +123,7 @@ class DatabaseBus(WorkerBus):
         return await self._put(message, worker)
 
     async def catch_up(self) -> int:
-        # In a separate task: if a request ends meanwhile, the messages are still applied.
+        # In a separate task: if a request ends first, the messages are still applied.
         looking = spawn(self._catch_up(), self._looking)
         await asyncio.wait({looking}, timeout=_DEADLINE)
         time = looking.result() if looking.done() else None
@@ -235,7 +235,7 @@ class DatabaseBus(WorkerBus):
         await self._in_thread(self._sessions.remove_expired)
         if self._was_away:
             self._was_away = False
-            # A database that has crashed loses the messages.
+            # A database that crashes loses its messages.
             await self._deliver(MessagesLost())
         lost, self._living = self._living - living, living
         for worker in lost:
@@ -264,7 +264,7 @@ class DatabaseBus(WorkerBus):
         self._woken.set()
 
     def _soon(self, function: Callable[..., object], *arguments: str) -> None:
-        """Call a function in the event loop. Any thread may call this."""
+        """Call a function on the event loop. May be called from any thread."""
         if self._loop is not None:
             with suppress(RuntimeError):  # The loop is closed.
                 self._loop.call_soon_threadsafe(function, *arguments)

@@ -119,7 +119,7 @@ class HttpPeer(McpPeer):
     """
 
     on_disconnect: Callable[[], object] | None = None
-    """Called when a slow request's client disconnects; None to not watch for that."""
+    """Called when a slow request's client disconnects; None if that does not matter."""
     cancel_on_disconnect = False
     """Cancel a slow request when its client disconnects."""
     key: tuple[bytes, Id] | None = None
@@ -127,7 +127,7 @@ class HttpPeer(McpPeer):
     questions: PendingQuestions | None = None
     """Where questions to a session's client wait for their answers."""
     task: asyncio.Task[Any] | None = None
-    """The task that answers the request, while it runs; it is cancelled with the request."""
+    """The task answering the request, while it is running; cancelled with the request."""
     prime = False
     """Start the event stream with an empty event that has an id, so that it can be resumed."""
     http: HttpRequest
@@ -202,7 +202,7 @@ class HttpPeer(McpPeer):
                 self._writing.add_done_callback(self._stop_if_expired)
 
     def release_stream(self) -> None:
-        """Allow a stream, because the gates have let the request pass."""
+        """Allow a stream, because the gates have let the request through."""
         self.is_held = False
         if self._wants_stream:
             self.begin_stream()

@@ -1,7 +1,7 @@
 """MCP's Streamable HTTP at one path, for both eras, and `POST /message` for plain requests.
 
 In the stateful era, a signed id holds the session, and streams can be resumed. In the stateless
-era, each POST stands by itself, and disconnecting cancels it. Its clients repeat parts of the body
+era, each POST stands alone, and disconnecting cancels it. Its clients repeat parts of the body
 in headers, for proxies and gateways; a request whose headers differ from its body is refused.
 """
 
@@ -158,7 +158,7 @@ class McpEndpoint:
             message = parse(body)
             if isinstance(message, Request):
                 meta = meta_of(message)
-                # The body counts too: a client that forgot the header gets an error that names it.
+                # Check the body too: a client that forgot the header gets an error that names it.
                 if stateless or is_stateless(meta):
                     return self._stateless.post(message, meta, http)
                 return self._stateful.post(message, meta, http)
@@ -413,7 +413,7 @@ class Stateful:
     async def _answer_part(
         self, message: Message | RpcError, client: HttpClient, batch: HttpPeer
     ) -> Frame | None:
-        """Return the response to one message in a batch, if it gets one."""
+        """Return the response to one message in a batch, if there is one."""
         if isinstance(message, RpcError):
             return error_frame(message.id, message)
         if not isinstance(message, Request):
@@ -422,7 +422,7 @@ class Stateful:
                 await self.sync.accept(message, client)
             return None
         if message.method == "initialize":
-            error = RpcError(INVALID_REQUEST, "initialize is not for batches")
+            error = RpcError(INVALID_REQUEST, "initialize cannot be sent in a batch")
             return error_frame(message.id, error)
         try:
             meta = meta_of(message)
@@ -441,7 +441,7 @@ class Stateful:
 
 
 def _refuse_batch(engine: Engine, requests: list[Request], batch: HttpPeer) -> None:
-    """Raise HttpError if the client must log in for one of the requests; none of them runs."""
+    """Raise HttpError if the client must log in for one of the requests; then none of them runs."""
     for request in requests:
         error = batch_challenge(engine.runtime, request, engine.tool_name(request), batch)
         if error is not None and error.challenge is not None:

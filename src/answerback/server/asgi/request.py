@@ -26,7 +26,7 @@ Body: TypeAlias = bytes | tuple[bytes, ...]
 """A response body; a large one stays in pieces, because joining them would copy it."""
 
 JSON_HEADERS: HeaderPairs = ((b"content-type", b"application/json"),)
-# A client that is still sending does not read yet, so this much of a refused body is read.
+# A client that is still sending is not reading yet, so read this much of a refused body.
 _MAX_DISCARDED = 64 * 1024 * 1024
 _CREDENTIALS = (b"authorization", b"x-api-key")
 """A tool that forwards its request's headers must not forward these."""
@@ -58,7 +58,7 @@ class FastPath:
 
 
 class ClientDisconnected(Exception):
-    """The client disconnected before its body was complete."""
+    """The client disconnected before the body was complete."""
 
 
 class HttpRequest:
@@ -214,7 +214,7 @@ def _declared_length(headers: Headers) -> int:
 
 @lru_cache(64)
 def _head(status: int, headers: HeaderPairs) -> bytes:
-    """Return the status line and headers of a response; cached, because few differ."""
+    """Return the status line and headers of a response; cached, because there are only a few."""
     if any(b"\r" in text or b"\n" in text for header in headers for text in header):
         raise ValueError("a header cannot have more than one line")
     line = b"HTTP/1.1 %d %b\r\n" % (status, HTTPStatus(status).phrase.encode())
@@ -246,7 +246,7 @@ class AsgiRequestInfo(RequestInfo):
 
     @property
     def user(self) -> Any:
-        """The `user` that a middleware put into the scope, unless it says that it is anonymous.
+        """The `user` that middleware put in the scope, unless it says that it is anonymous.
 
         An empty name and False are not users.
         """

@@ -70,9 +70,9 @@ LIFETIME = 24 * 3600
 _CLOCKS_DIFFER = 60
 """Seconds by which two hosts' clocks may differ."""
 MAX_STATES = 10_000
-"""Beyond this many changed sessions, the one idle longest is dropped."""
+"""Beyond this many changed sessions, the one that has been idle longest is dropped."""
 MAX_ENDED = 100_000
-"""Beyond this many ended sessions, all sessions as old as the first of them end."""
+"""Beyond this many ended sessions, every session as old as the first of them ends too."""
 
 
 class HttpError(Exception):
@@ -121,7 +121,7 @@ class Sessions:
         self._is_bound = is_bound
         """Whether a session belongs to the user who opened it."""
         self.are_kept = are_kept
-        """Whether there are sessions; without them every session id is unknown."""
+        """Whether sessions are enabled; without them, every session id is unknown."""
         self._states: OrderedDict[bytes, SessionState] = OrderedDict()
         self._ended: OrderedDict[bytes, float] = OrderedDict()
         """When each ended session would have expired."""
@@ -203,7 +203,7 @@ class Sessions:
                 self._forget_default(message.nonce)
 
     def changes(self) -> list[SessionEnded | SessionChanged]:
-        """Return the messages that make another worker's store equal to this one."""
+        """Return the messages that bring another worker's store up to date with this one."""
         return [
             *(
                 SessionChanged(nonce, state.level, frozenset(state.subscriptions))
@@ -254,19 +254,19 @@ def _of_user(client: HttpClient, key: bytes) -> HttpClient | None:
 
 
 _MAX_STREAMS = 256
-"""Maximum number of resumable streams; beyond it, the oldest is dropped."""
+"""Maximum number of resumable streams; beyond that, the oldest is dropped."""
 _MAX_BYTES = 32 * 1024 * 1024
-"""Maximum bytes kept by these streams in total; beyond it, the oldest is dropped."""
+"""Maximum bytes kept by these streams in total; beyond that, the oldest is dropped."""
 
 _MAX_REQUEST_ID = 64
 """Maximum length of a request's encoded id in the id of its stream."""
 _AFTER_FAILURE = 1.0
-"""Seconds before a frame is sent again."""
+"""Seconds to wait before sending a frame again."""
 _LOST = "The process that ran this call has ended; the call may have had an effect"
 
 
 class ActiveStreams:
-    """Tracks each session's GET streams at all workers."""
+    """Tracks each session's GET streams across all workers."""
 
     def __init__(self) -> None:
         self._streams: dict[bytes, dict[int, int]] = {}
@@ -296,7 +296,7 @@ class ActiveStreams:
 
 
 class ResumableStreams:
-    """Streams that a client can resume at any worker."""
+    """Streams that a client can resume on any worker."""
 
     def __init__(self, bus: WorkerBus) -> None:
         self._bus = bus
@@ -323,7 +323,7 @@ class ResumableStreams:
         return stream
 
     async def resume(self, client: HttpClient, headers: Headers) -> tuple[EventStream | None, int]:
-        """Return the stream that a client resumes, from any worker, and the last event it got."""
+        """Return the stream a client is resuming, from any worker, and the last event it saw."""
         last = headers.get(b"last-event-id", b"").decode("ascii", "replace")
         id, _, number = last.rpartition("-")
         worker = id.partition(".")[0]
@@ -371,7 +371,7 @@ class ResumableStreams:
                 followed.end_with_error()
 
     def end_followed(self) -> None:
-        """Close the streams followed from other workers: frames may be missing; clients resume."""
+        """Close the streams followed from other workers: frames may be lost, so clients resume."""
         for followed in self._followed.values():
             followed.stream.end()
         self._followed.clear()
@@ -461,7 +461,7 @@ class SessionSync:
         if not client.nonce:
             return
         if isinstance(message, Response):
-            # The call that asked the question may run in another worker.
+            # The call that asked the question may be running in another worker.
             result = None if message.result is None else bytes(message.result)
             answered = QuestionAnswered(client.nonce, message.id, result)
             worker = self.questions.worker_of(message.id)
@@ -479,7 +479,7 @@ class SessionSync:
         await self._change(SessionEnded(client.nonce, client.expires))
 
     async def open_stream(self, client: HttpClient, since: int) -> StreamState:
-        """Register one of the session's GET streams at this worker; raises Unavailable."""
+        """Register one of the session's GET streams with this worker; raises Unavailable."""
         opened = StreamState(client.nonce, since, self._bus.number, open=True)
         self.active.apply(opened)
         await self._bus.broadcast(opened)

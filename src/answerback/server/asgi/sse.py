@@ -14,7 +14,7 @@ from .request import HttpRequest, Receive, Send
 KEEP_ALIVE = 15.0
 """Seconds without an event before a comment is sent to keep the connection alive."""
 MAX_UNREAD = 1024 * 1024
-"""Maximum unread bytes on one stream; beyond it, notifications are dropped."""
+"""Maximum unread bytes on one stream; beyond that, notifications are dropped."""
 YIELD_EVERY = 16
 """The number of events after which a writer lets the loop's other tasks run."""
 RETRY_MS = 500
@@ -28,7 +28,7 @@ _EVENTS = [
 
 
 class EventStream:
-    """The frames of one stream, in order. Any thread appends; the event loop sends.
+    """The frames of one stream, in order. Any thread may append; the event loop sends.
 
     With an *id*, its events have ids, and a client that lost its connection can resume.
     Sent frames are kept only for such a client, up to a limit.
@@ -51,7 +51,7 @@ class EventStream:
         return self._dropped + len(self._frames)
 
     def append(self, frame: bytes) -> None:
-        """Append a frame. Any thread may call it."""
+        """Append a frame. May be called from any thread."""
         with self._lock:
             self._frames.append(frame)
             self.size += len(frame)
@@ -61,7 +61,7 @@ class EventStream:
         self._loop.call_soon_threadsafe(self._wake)
 
     def offer(self, frame: bytes) -> bool:
-        """Append a frame unless the client is too far behind. Any thread may call it."""
+        """Append a frame unless the client is too far behind. May be called from any thread."""
         if self.size > MAX_UNREAD:
             return False
         self.append(frame)
@@ -86,12 +86,12 @@ class EventStream:
                 self._dropped += 1
 
     def end(self) -> None:
-        """End the stream. Only the event loop may call it."""
+        """End the stream. Must be called from the event loop."""
         self.ended = True
         self._wake()
 
     def close_connections(self) -> None:
-        """Close the connections, not the stream: clients may resume it. Any thread may call it."""
+        """Close the connections but not the stream, which can be resumed. Safe from any thread."""
         self._loop.call_soon_threadsafe(self._close_connections)
 
     def _close_connections(self) -> None:
@@ -188,7 +188,7 @@ async def write_until_disconnected(
 ) -> None:
     """Send a stream's events from *start* on, to its end or until the client disconnects.
 
-    It also ends when the client's token *expires*.
+    Also ends when the client's token *expires*.
     """
     writing = asyncio.ensure_future(
         stream.write_to(request.send, start=start, prime=False, expires=expires)

@@ -109,7 +109,7 @@ class RegistrySwitched(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class FollowStream(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A client resumed a stream at another worker."""
+    """A client resumed a stream on another worker."""
 
     stream: str
     nonce: bytes
@@ -198,7 +198,7 @@ class WorkerBus:
         return time.monotonic_ns()
 
     def forward(self, message: WorkerMessage) -> None:
-        """Send to all other workers soon, if they can be reached. Any thread may call it."""
+        """Send to all other workers soon, if they can be reached. May be called from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._broadcast_soon, message)
 
@@ -206,7 +206,7 @@ class WorkerBus:
         self.forward(RegistryChanged(change))
 
     def forward_switch(self, switch: Switch) -> None:
-        """Let the other workers apply a switch. Any thread may call it; raises Unavailable."""
+        """Send a switch to the other workers. Callable from any thread; raises Unavailable."""
         self.forward(RegistrySwitched(switch))
 
     def _broadcast_soon(self, message: WorkerMessage) -> None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 _MAX_SHOWN = 50_000
-"""Maximum characters of one text to send to the page."""
+"""Maximum characters of a string to send to the page."""
 _MAX_FINDINGS = 100
 _ACCEPT = {dialect: media for media, dialect in MEDIA_TYPES.items()}
 _MAX_CHARS = "anthropic/maxResultSizeChars"
@@ -125,7 +125,7 @@ def _written(
     is_text = written.media_type.endswith("json") or written.media_type.startswith("text/")
     return {
         "dialect": dialect,
-        # The media type to ask for it with; the app's own dialect needs none.
+        # The media type to request it with; the app's own dialect needs none.
         "accept": "" if dialect == contract.http else _ACCEPT.get(dialect, ""),
         "status": written.status,
         "media_type": written.media_type,
@@ -232,7 +232,7 @@ def _directive(name: str, *sources: str) -> str:
 
 
 _LIBRARY = "preact_htm.js"
-"""The file preact/standalone.module.js of the npm package htm, unchanged."""
+"""The file preact/standalone.module.js from the npm package htm, unchanged."""
 MINIFIED = "page.min.js"
 """The library and the scripts, minified, below a line with the digest of their source."""
 SCRIPTS = (
@@ -357,7 +357,7 @@ PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
 VIEWS = "/console/views"
 TOKEN_PAGE = "/dev/token"
-"""The page of `serve --dev-auth` that issues test tokens."""
+"""The `serve --dev-auth` page that issues test tokens."""
 NO_STORE = (("Cache-Control", "no-store"),)
 
 

@@ -1,6 +1,6 @@
 """TargetConsole: the ASGI application for `console TARGET`, a page for any kind of server.
 
-The page sends MCP messages to `targets/N/mcp`, and they go to the target's child process or URL.
+The page sends MCP messages to `targets/N/mcp`, which go on to the target's child process or URL.
 Anyone who can send them can run commands as this user, so all requests except the page's need the
 start token. Only the console's URL contains it, in the fragment, which browsers never send.
 """
@@ -69,7 +69,7 @@ _SESSION = b"mcp-session-id"
 _CASED = {b"mcp-protocol-version": "MCP-Protocol-Version"}
 """The name under which a transport looks up the header."""
 _MAX_UNREAD = 100
-"""How many messages may wait for a stream; the oldest are dropped."""
+"""How many messages may wait for a stream; beyond that, the oldest are dropped."""
 _MAX_SESSIONS = 8
 """How many connections to a target are kept; a page has one for each MCP version."""
 _NO_TOKEN = failure(
@@ -117,7 +117,7 @@ class Exchange:
             if isinstance(error, HttpRefused):
                 self.status = error.status
             else:
-                # After 404 the client opens another session.
+                # After a 404, the client opens another session.
                 self.status = 404 if isinstance(error, SessionLost) else 502
             self.finish(failure_frame(self.id, error))
 
@@ -284,7 +284,7 @@ class ConsoleTarget(msgspec.Struct, kw_only=True):
 
     name: str
     target: str
-    """The argument that the command line or `connect` takes for it, without secrets."""
+    """The argument for it on the command line or in `connect`, without secrets."""
     member: str = ""
     """Its name in an mcp.json."""
     transports: tuple[Callable[[], Transport], ...] = ()
@@ -294,7 +294,7 @@ class ConsoleTarget(msgspec.Struct, kw_only=True):
     error: str = ""
     """Why it cannot be used."""
     sessions: dict[str, TargetSession] = {}
-    """The open connections, by the id that the page knows; the most recently used is last."""
+    """The open connections, by the id that the page uses; the most recently used is last."""
 
 
 class TargetConsole:
@@ -427,7 +427,7 @@ class TargetConsole:
     ) -> None:
         """Open a connection, and send the first message.
 
-        A URL may need another transport; this shows when it refuses the first one.
+        A URL may need another transport; we find out when it refuses the first one.
         """
         for make in target.transports:
             id = secrets.token_urlsafe(16)

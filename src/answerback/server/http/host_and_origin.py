@@ -1,4 +1,4 @@
-"""Where a request comes from: the `Host` and `Origin` headers, and those of trusted proxies.
+"""Where a request comes from: the `Host` and `Origin` headers, and headers from trusted proxies.
 
 A browser lets any web page send requests to a server on the user's own machine, as in DNS
 rebinding attacks. The first two headers show when a request comes from such a page.
@@ -18,7 +18,7 @@ from ...core.reply import Error, Reply, failure
 from .server_options import Network, WebOptions, host_name, is_loopback
 
 FORWARDED_HOST = "answerback.forwarded_host"
-"""The scope key of the host that a trusted proxy received."""
+"""The scope key for the host in the request that a trusted proxy received."""
 _PROXY_HEADERS = frozenset(
     b"forwarded via x-forwarded-for x-forwarded-host x-forwarded-proto x-real-ip".split()
 )
@@ -34,7 +34,7 @@ def is_local(scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:
 
 
 class Guard:
-    """Checks the host and the origin of each request against the allowed ones."""
+    """Checks each request's host and origin against the allowed ones."""
 
     def __init__(self, options: WebOptions) -> None:
         self._hosts = frozenset(options.hosts)
@@ -44,7 +44,7 @@ class Guard:
         self._find_error = lru_cache(64)(self._check)
 
     def refuse(self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Reply[Any] | None:
-        """Return a refusal if the request has a foreign host or origin, or None."""
+        """Return a refusal if the request has a foreign host or origin, otherwise None."""
         server = scope.get("server")
         address = server[0] if server else ""
         error = self._find_error(
@@ -58,7 +58,7 @@ class Guard:
     def is_probe(self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:
         """Return whether a refused request for a health page may come from a load balancer.
 
-        Load balancers and Kubernetes name the server by an address, which differs from machine to
+        Load balancers and Kubernetes address the server by its IP, which differs from machine to
         machine.
         """
         is_passed_on = b"origin" in headers or scope.get(FORWARDED_HOST) is not None
@@ -69,7 +69,7 @@ class Guard:
         self, address: str, host: bytes, origin: bytes | None, forwarded: str | None
     ) -> Error | None:
         # The real host counts even if a proxy is trusted: a web page that reaches the server by
-        # DNS rebinding comes from the user's machine, where a trusted proxy may run as well, and
+        # DNS rebinding comes from the user's machine, where a trusted proxy may be running too, and
         # it can set any header except Host.
         name = host.decode("latin-1").lower()
         names = [name] if forwarded is None else [name, forwarded.lower()]
@@ -120,7 +120,7 @@ _NODE = re.compile(r"\[([0-9a-fA-F:.]+)\](?::\w+)?|([0-9.]+)(?::\w+)?|([0-9a-fA-
 
 
 class Forwarded(msgspec.Struct, frozen=True):
-    """Trusted proxies' claims about a request; None for what they do not say."""
+    """What trusted proxies say about a request; None for anything they leave out."""
 
     client: str | None = None
     scheme: str | None = None
@@ -136,9 +136,9 @@ class TrustedProxies:
         self.trusts = lru_cache(256)(self._trusts)
 
     def read(self, headers: Mapping[bytes, bytes]) -> Forwarded:
-        """Return the client of a request from a trusted proxy.
+        """Return what the headers from a trusted proxy say about the client.
 
-        If both kinds of headers are present, a value counts only if they agree: a proxy that sets
+        If both kinds of headers are present, a value is used only if they agree: a proxy that sets
         one kind may pass on the client's headers of the other kind.
         """
         client, hops = self._client(_split(_text(headers, b"x-forwarded-for")))
@@ -179,13 +179,13 @@ class TrustedProxies:
         return client, hops
 
     def _trusts(self, peer: str) -> bool:
-        """Return whether the connection from the address *peer* comes from a trusted proxy."""
+        """Return whether *peer*, the other end of a connection, is a trusted proxy."""
         address = _address(peer)
         return address is not None and any(address in network for network in self._networks)
 
 
 def _address(node: str) -> IPv4Address | IPv6Address | None:
-    """Return the address of a node, which may have a port; None if it has no address."""
+    """Return a node's address without its port; None if it has no address."""
     found = _NODE.fullmatch(node)
     if found is None:
         return None
@@ -225,7 +225,7 @@ def _split(header: str) -> list[str]:
 
 
 def _pick(values: list[str], hops: int) -> str:
-    """Return the value that the first of *hops* trusted proxies wrote; each adds or keeps one."""
+    """Return the value from the first of *hops* trusted proxies; each adds a value or keeps one."""
     return values[-min(hops, len(values))] if values else ""
 
 

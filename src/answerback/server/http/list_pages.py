@@ -1,7 +1,7 @@
-"""Long lists over REST: `?limit=50` sends the first items, and a link leads to the next ones.
+"""Long lists over REST: `?limit=50` returns the first items, with a link to the next page.
 
-The full list is stored with the call's arguments. Below a tool's path, `/pages/{cursor}` is the
-rest of a list, for callers who pass the tool's gates.
+The full list is stored with the call's arguments. Below a tool's path, `/pages/{cursor}` returns
+the rest of a list, for callers who pass the tool's gates.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class ListPages:
-    """Answers requests for the first items of a list, and for the next ones."""
+    """Answers requests for the first page of a list and for the pages after it."""
 
     def __init__(self, runtime: Runtime, writer: Routes) -> None:
         self._runtime = runtime
@@ -67,7 +67,7 @@ class ListPages:
         if not isinstance(items, list) or len(items) <= limit or call.tool is None:
             return self._writer.write_call(reply, call, request)
         part, sizes = call.part, call.item_sizes
-        if part is None or part.path == ITEMS:  # Replies stored by MCP lack the arguments.
+        if part is None or part.path == ITEMS:  # MCP stores replies without the arguments.
             part, sizes = await self._keep(reply, call)
         if part is None:
             return self._writer.write_call(reply, call, request)
@@ -84,7 +84,7 @@ class ListPages:
         return _linked(written, rest, limit, call, request)
 
     async def _keep(self, reply: Reply[Any], call: Call) -> tuple[StoredPart | None, Sequence[int]]:
-        """Store a full reply; return its list and each item's size in bytes, None if that fails."""
+        """Store a full reply; return its list (None on failure) and each item's size in bytes."""
         encoded = encoded_data(reply)
         body = b'{"data":%b,"arguments":%b}' % (encoded, call.arguments)
         uri = await self._runtime.stored_replies.keep(body, owner_of_call(call))
@@ -107,7 +107,7 @@ class ListPages:
         try:
             limit = self.asked_limit(request)
             call.part = part = open_cursor(cursor, call).part
-            # Replies stored by MCP lack the arguments.
+            # MCP stores replies without the arguments.
             if part is None or part.path == ITEMS:
                 raise cursor_expired()
             kept = await read_list(self._runtime.stored_replies, part, call.owner, limit)

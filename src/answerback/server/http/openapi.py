@@ -1,6 +1,6 @@
-"""An app's OpenAPI document. It needs only msgspec: CGI and the command line print it too.
+"""An app's OpenAPI document. Needs only msgspec, because CGI and the CLI print it too.
 
-There is an operation for each tool and for each page.
+Each tool and each page has an operation.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def object_schema(properties: Schema, required: Sequence[str] | None = None) -> 
 
 
 def used_components(start: Json, components: Components, prefix: str) -> Components:
-    """Return the components that *start* refers to, directly or through others, sorted by name.
+    """Return the components that *start* refers to, directly or indirectly, sorted by name.
 
     *prefix* is the part of a reference before the name.
     """
@@ -56,7 +56,7 @@ def used_components(start: Json, components: Components, prefix: str) -> Compone
     used: set[str] = set()
     while pending:
         name = pending.pop()
-        # An author's example may have a member "$ref" that is not a reference.
+        # An author's example may have a "$ref" member that is not a reference.
         if name in components and name not in used:
             used.add(name)
             pending.extend(_references(components[name], prefix))
@@ -68,7 +68,7 @@ def tool_schemas(
 ) -> tuple[list[tuple[Schema, Schema | None]], Components]:
     """Return the schemas of each tool's arguments and wrapped data, and of the classes they use.
 
-    The schema of the data is None for a tool that declares no return type. No class gets a name
+    The data schema is None for a tool that declares no return type. Classes are not given names
     in *reserved*.
     """
     argument_types = [parameter.annotation for tool in tools for parameter in tool.parameters]
@@ -77,7 +77,7 @@ def tool_schemas(
         for tool in tools
         if tool.returns.declared and tool.settings.output_schema is None
     ]
-    # Both directions get all types, so that a class has the same name in both.
+    # All types are passed in both directions, so that a class has the same name in each.
     all_types = argument_types + return_types
     inputs, input_classes = schemas(all_types, _DEFS + "{name}", mode="validation")
     outputs, output_classes = schemas(all_types, _DEFS + "{name}", mode="serialization")
@@ -88,7 +88,7 @@ def tool_schemas(
     names: dict[str, str] = {}
     for name in sorted(input_classes.keys() | output_classes.keys()):
         names[name] = _free_name(name, {*reserved, *names.values()})
-    # A class has a second name if its output differs, such as a pydantic model with defaults.
+    # A class has a second name if its output schema differs, like a pydantic model with defaults.
     only_output: dict[str, str] = {}
     for name in sorted(input_classes.keys() & output_classes.keys()):
         if _with_dependencies(name, input_classes) != _with_dependencies(name, output_classes):
@@ -103,7 +103,7 @@ def tool_schemas(
 
 
 class _GivenSchemas:
-    """Schemas given by the author; a schema with references to itself becomes a component."""
+    """Schemas supplied by the author; a schema that refers to itself becomes a component."""
 
     def __init__(self, components: Components, reserved: Collection[str]) -> None:
         self._components = components
@@ -111,7 +111,7 @@ class _GivenSchemas:
 
     def place(self, schema: Schema, name: str) -> Schema:
         """Return *schema*, or a reference to it as a component called *name*."""
-        # With an `$id`, references would not start at the document.
+        # References in a schema with an `$id` are not relative to the document.
         own = {key: each for key, each in schema.items() if key not in ("$id", "$schema")}
         references = list(_references(own, "#"))
         if not references:
@@ -134,7 +134,7 @@ def _with_dependencies(name: str, components: Components) -> Components:
 
 
 def _references(node: Json, prefix: str) -> Iterator[str]:
-    """Yield the names that the references in *node* have after *prefix*."""
+    """Yield the names that follow *prefix* in the references in *node*."""
     if isinstance(node, list):
         for item in node:
             yield from _references(item, prefix)
@@ -181,7 +181,7 @@ def _components(classes: Components, names: dict[str, str]) -> Components:
 
 
 def _arguments(tool: Tool, types: Iterator[Schema], given: _GivenSchemas) -> Schema:
-    """Return the schema of the arguments; takes the schema of each parameter from *types*."""
+    """Return the schema of the arguments, taking each parameter's schema from *types*."""
     if tool.signature.argument_object is not None:
         return given.place(tool.input_schema, f"{tool.name}_arguments")
     properties = {}
@@ -200,7 +200,7 @@ def _arguments(tool: Tool, types: Iterator[Schema], given: _GivenSchemas) -> Sch
 
 
 def _data(tool: Tool, types: Iterator[Schema], given: _GivenSchemas) -> Schema | None:
-    """Return the schema of the wrapped data; takes the schema of the return type from *types*."""
+    """Return the schema of the wrapped data, taking the return type's schema from *types*."""
     if not tool.returns.declared:
         return None
     if (schema := tool.settings.output_schema) is not None:
@@ -210,14 +210,14 @@ def _data(tool: Tool, types: Iterator[Schema], given: _GivenSchemas) -> Schema |
 
 
 class MediaTypes(msgspec.Struct, frozen=True):
-    """The media types of the document, each with its dialect."""
+    """The media types in the document, each with its dialect."""
 
     success: dict[str, Dialect]
     error: dict[str, Dialect]
 
 
 def media_types(contract: Contract, *, dialects: bool) -> MediaTypes:
-    """Return the contract's own media type, and with *dialects* the others' too.
+    """Return the contract's own media type, followed by all the others with *dialects*.
 
     The `problem` dialect is only for errors, and is never sent as plain JSON.
     """
@@ -231,7 +231,7 @@ def media_types(contract: Contract, *, dialects: bool) -> MediaTypes:
 
 
 def with_media_ranges(tool: Tool, content: Schema) -> Schema:
-    """Return *content* with the media ranges of the bytes that the tool may send.
+    """Return *content* with the media ranges for any bytes that the tool may send.
 
     The ranges come first for a tool that is annotated to return one image or audio block: many
     generated clients use only the first media type, and bytes are sent unless the client
@@ -276,7 +276,7 @@ _ERROR_SCHEMAS: dict[Dialect, Schema] = {
     "envelope": ref("AnswerbackEnvelopeError"),
     "problem": ref("AnswerbackProblem"),
 }
-"""The schema of an error's body in each dialect."""
+"""The schema of an error body in each dialect."""
 
 
 def shared_schemas(contract: Contract) -> dict[str, Schema]:
@@ -299,7 +299,7 @@ def shared_schemas(contract: Contract) -> dict[str, Schema]:
 
 
 def success_schema(dialect: Dialect, data: Schema | None, *, blocks_only: bool) -> Schema:
-    """Return the schema of a success's body; *data* is the wrapped data's schema, if declared."""
+    """Return the schema of a success body; *data* is the wrapped data's schema, if declared."""
     match dialect:
         case "mcp":
             return _with_data(MCP_RESULT, "structuredContent", data)
@@ -309,7 +309,7 @@ def success_schema(dialect: Dialect, data: Schema | None, *, blocks_only: bool) 
             return data
         case _ if blocks_only:
             return ref(CONTENT)
-    # Without a declared type, an object is sent as it is.
+    # Without a declared type, an object is sent as is.
     return {"anyOf": [{"type": "object"}, ref(CONTENT)]}
 
 
@@ -349,7 +349,7 @@ _OTHER = "Failed"
 def error_statuses(tool: Tool) -> dict[int, str]:
     """Return *tool*'s known error statuses in order, with the docstring's descriptions or our own.
 
-    Undeclared errors have the operation's `default` response.
+    Undeclared errors get the operation's `default` response.
     """
     found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
     if tool.gates is not None:
@@ -416,16 +416,16 @@ _FORM_HEADER = {
 _LIMIT: Schema = {
     "name": "limit",
     "in": "query",
-    "description": "Maximum number of items to send; a link leads to the next ones",
+    "description": "Maximum number of items to return; the Link header leads to the next page",
     "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
 }
 _LINK: Schema = {
-    "description": 'The next items, as <url>; rel="next"; sent with limit if there are any',
+    "description": 'The next page, as <url>; rel="next"; sent if limit is set and items remain',
     "schema": {"type": "string"},
 }
-# The `aligned` convention reads these responses in the operation itself; it follows no references.
+# The `aligned` convention reads these responses in the operation itself; it ignores references.
 _INLINE_STATUSES = (400, 500)
-# The statuses of requests that do not reach a tool.
+# The statuses for requests that do not reach a tool.
 _BEFORE_THE_CALL = (400, 413, 415)
 
 _TEXT: Schema = {"type": "string"}
@@ -455,7 +455,7 @@ def _health_schema(status: str) -> Schema:
 
 
 def tags_of(tools: Iterable[Tool]) -> list[Schema]:
-    """Return the tags of the operations; the tools' own come first."""
+    """Return the operations' tags, with the tools' own first."""
     own = [tool.settings.tags for tool in tools]
     names = {tag for tags in own for tag in tags} - {_FUNCTIONS["name"], _SERVICE["name"]}
     has_untagged = any(not tags or _FUNCTIONS["name"] in tags for tags in own)
@@ -467,7 +467,7 @@ def tags_of(tools: Iterable[Tool]) -> list[Schema]:
 
 
 def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTypes) -> Schema:
-    """Return the operation of *tool*; *data* is the schema of its wrapped data, if declared."""
+    """Return the operation for *tool*; *data* is the schema of its wrapped data, if declared."""
     summary = tool.title or tool.description.partition("\n")[0]
     about = {
         "operationId": f"functions.{tool.name}",
@@ -585,20 +585,20 @@ def _page(operation_id: str, summary: str, schema: Schema, media: MediaTypes) ->
 
 def _error_response(status: int, description: str, media: MediaTypes) -> Schema:
     headers = _ERROR_HEADERS
-    if status in (429, 503):  # Limits and breakers say when to call again.
+    if status in (429, 503):  # Limits and breakers say when to retry.
         headers = {**headers, RETRY_AFTER: {"$ref": "#/components/headers/RetryAfter"}}
     content = {name: {"schema": _ERROR_SCHEMAS[dialect]} for name, dialect in media.error.items()}
     return {"description": description, "headers": headers, "content": content}
 
 
 _cache: WeakKeyDictionary[Registry, tuple[Any, bytes]] = WeakKeyDictionary()
-"""The last document of each registry as JSON, with the values it was made from."""
+"""Each registry's last document as JSON, with the values it was built from."""
 
 
 def document(registry: Registry, base: str = "", *, dialects: bool = False) -> Schema:
-    """Return the OpenAPI 3.1 document of *registry*. Each call returns a new dict.
+    """Return the OpenAPI 3.1 document for *registry*. Each call returns a new dict.
 
-    *base* is the app's mount point, or empty. *dialects* lists the media types
+    *base* is the app's mount point, or empty. *dialects* includes the media types
     of all dialects, not only the contract's.
     """
     decoded: Schema = msgspec.json.decode(document_json(registry, base, dialects=dialects))

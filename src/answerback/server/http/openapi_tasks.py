@@ -34,7 +34,7 @@ TASK_SCHEMAS: dict[str, Schema] = {
                 "description": "The questions that the task is waiting for, by key",
                 "additionalProperties": _QUESTION,
             },
-            "resultUrl": {"type": "string", "description": "Where the reply is, once it has ended"},
+            "resultUrl": {"type": "string", "description": "Where to get the reply once it ends"},
         },
         required=["taskId", "tool", "status", "createdAt", "lastUpdatedAt"],
     ),
@@ -103,7 +103,7 @@ def add_to_call(operation: Schema, tool: Tool) -> None:
 
 
 def task_paths(tool: Tool, called: Schema, media: MediaTypes) -> dict[str, Schema]:
-    """Return the paths of *tool*'s tasks; *called* is its operation."""
+    """Return the paths for *tool*'s tasks; *called* is its operation."""
     statuses = (400, 404, 409, 413, 415, 500, 503)
     errors = error_responses({status: DESCRIPTIONS[status] for status in statuses}, media)
     path = f"{tool.contract.route}{tool.name}{TASKS}{{id}}"
@@ -122,10 +122,10 @@ def task_paths(tool: Tool, called: Schema, media: MediaTypes) -> dict[str, Schem
 
     answers = {"schema": {"$ref": SCHEMAS + "TaskAnswers"}}
     answered = {
-        **about("answer", f"Answer the questions of a {tool.name} task"),
+        **about("answer", f"Answer the questions from a {tool.name} task"),
         "requestBody": {"required": True, "content": {JSON: answers}},
     }
-    result = about("result", f"The reply of a {tool.name} task")
+    result = about("result", f"The reply from a {tool.name} task")
     result["responses"] = dict(sorted({**called["responses"], **errors, "202": _CREATED}.items()))
     return {
         path: {

@@ -1,7 +1,7 @@
-"""The routes of REST and CGI: one function answers every request that is not MCP.
+"""The routes for REST and CGI: one function answers every request that is not MCP.
 
-The paths are those of tools, the list of functions, the OpenAPI document and health. The refusals
-of methods, bodies and unknown paths are here too; MCP over HTTP also uses them.
+There are paths for tools, the list of functions, the OpenAPI document and health. The refusals
+for methods, bodies and unknown paths are here too; MCP over HTTP also uses them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ Page: TypeAlias = Callable[[Runtime, str], HttpReply]
 PUBLIC = ("/healthz", "/readyz")
 """Pages that need no credentials, even if the app authenticates."""
 CONSOLE_PATHS = frozenset({"/", "/docs", "/console/about.json", "/console/frame", "/console/views"})
-"""The console's paths, if it is shown."""
+"""The paths that the console uses, if it is enabled."""
 
 
 def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
@@ -215,7 +215,7 @@ class Routes:
     ) -> None:
         """*has_tasks* is False for CGI: a one-call process cannot run tasks.
 
-        Without *prefixes*, there are only the health pages. *mcp* is the MCP path, if any.
+        Without *prefixes*, only the health pages are served. *mcp* is the MCP path, if any.
         """
         self._runtime = runtime
         self._registry = runtime.registry
@@ -230,7 +230,7 @@ class Routes:
         for prefix in self._prefixes:
             if request.path.startswith(prefix):
                 name = request.path[len(prefix) :]
-                # Only below the prefix "/" can a tool's path be one of the server's own.
+                # Only with the prefix "/" can a tool's path clash with one of the server's own.
                 if name and (prefix != "/" or name.partition("/")[0] not in RESERVED_ROUTES):
                     if "/tasks/" in name and self._registry.has_tasks and self._tasks is not None:
                         return await self._tasks.answer(name, request, body)
@@ -335,7 +335,7 @@ class Routes:
         return written if reply.error is None else self._with_status(written)
 
     def _with_status(self, written: HttpReply) -> HttpReply:
-        """Return a tool's error, with status 200 if the contract always sends that."""
+        """Return a tool's error response, with status 200 if the contract always sends that."""
         if self._registry.contract.always_200 and written.media_type == JSON:
             return msgspec.structs.replace(written, status=200)
         return written
@@ -350,11 +350,11 @@ class Routes:
     def _write(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> HttpReply:
         contract = self._registry.contract
         dialect = contract.http
-        # The media types of the other dialects have a plus sign, as in `problem+json`.
+        # The other dialects' media types have a plus sign, as in `problem+json`.
         if b"+" in request.accept:
             accept = request.accept[:_MAX_ACCEPT].decode("latin-1")
             dialect = choose(accept, contract, failed=reply.error is not None)
-        # OpenAPI describes the data without the additions.
+        # The OpenAPI document describes the data without additions.
         written = write(reply, dialect, shape.without_additions(), contract)
         # Replies with data have no headers.
         if written.headers and request.accept:

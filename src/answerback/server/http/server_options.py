@@ -21,7 +21,7 @@ _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 _ROOT_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/@,]+|null")
 KEEP_ALIVE = 75
-"""Seconds that a connection stays open between two requests, by default.
+"""Default number of seconds that a connection stays open between requests.
 
 nginx and AWS load balancers reuse a connection for up to 60 seconds. If the server closed it
 first, a request could already be on its way, and the proxy would answer it with 502.
@@ -44,7 +44,7 @@ def host_name(host: str) -> str:
 
 
 def _host(given: str) -> str:
-    # An IPv6 address is accepted with and without brackets.
+    # An IPv6 address is accepted with or without brackets.
     name = given if given.count(":") > 1 and given[0] != "[" else host_name(given.lower())
     if not name:
         raise BadOption(
@@ -104,16 +104,16 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     max_body: int = MAX_BODY
     hosts: Sequence[str] = ()
-    """The allowed hosts. On loopback, its names are allowed too; elsewhere, empty allows all.
+    """The allowed hosts. On loopback, its own names are allowed too; elsewhere, empty allows all.
 
-    `serve` accepts fewer; see *only_addresses*.
+    `serve` is stricter; see *only_addresses*.
     """
     origins: Sequence[str] = ()
     """The origins, such as `https://app.example.com`, whose web pages may send requests."""
     trusted_proxies: Sequence[str] = ()
     """The addresses and networks of proxies whose forwarded headers are trusted."""
     only_addresses: bool = False
-    """Without *hosts*, accept only literal addresses and `localhost` as hosts off loopback."""
+    """Not on loopback, and without *hosts*: accept only literal addresses and `localhost`."""
     sessions: bool = True
     """False serves MCP without sessions, whatever the app sets."""
     console: bool = False
@@ -123,7 +123,7 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     start: StartHelp | None = None
     """Help on the console's first screen; it shows paths on this machine."""
     only_health: bool = False
-    """Answer only the health pages: this process runs tasks and takes no calls."""
+    """Serve only the health pages: this process runs tasks and accepts no calls."""
     mcp: str = "/mcp"
     """The MCP path."""
     rest: bool = True
@@ -131,7 +131,7 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     auth: bool = True
     """False if anyone may call an app without `auth=`; this also silences the log message."""
     signals: bool = True
-    """Run our signal handlers before those of another server that runs the application."""
+    """Run our signal handlers before those of another server that is running the application."""
 
     def __post_init__(self) -> None:
         set_field = msgspec.structs.force_setattr
@@ -162,9 +162,9 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The path under which a proxy serves the app."""
     workers: int = 1
     keep_alive: int = KEEP_ALIVE
-    """Seconds that a connection stays open between two requests."""
+    """Seconds that a connection stays open between requests."""
     drain: int = 0
-    """Seconds after SIGTERM during which the server still serves but is not ready."""
+    """Seconds after SIGTERM during which the server still serves but reports not ready."""
     log_level: str | None = None
     access_log: bool = False
     debug: bool = False
@@ -199,7 +199,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
             msgspec.structs.force_setattr(self, "web", web)
         if self.debug and not only_local:
-            # Whoever controls the DNS of an allowed host could read the exceptions in a browser.
+            # Anyone who controls the DNS of an allowed host could read the exceptions in a browser.
             conflict, advice = f"the host {self.host!r}", "give --host 127.0.0.1, or no --debug"
             if open_flags:
                 conflict, advice = open_flags[0], "leave out one of the two"

@@ -47,7 +47,7 @@ class Answers(msgspec.Struct):
 
 
 class _TaskCreator(NoPeer):
-    """The peer for a call that becomes a task: its user is asked through the task."""
+    """The peer for a call that becomes a task: its questions go through the task."""
 
     can = Abilities(elicit=True)
 
@@ -148,7 +148,7 @@ class TaskRoutes:
     async def _waited(self, task: TaskRecord, seconds: float) -> TaskRecord:
         """Return the task once it has ended or asks a question, or after *seconds*.
 
-        If too many requests are waiting for it, return it at once.
+        If too many requests are already waiting for it, return it at once.
         """
 
         def is_done(task: TaskRecord) -> bool:
@@ -189,7 +189,7 @@ class TaskRoutes:
             headers.append(("Location", path))
         if task.state == "working":
             headers.append((RETRY_AFTER, str(POLL_SECONDS)))
-        # The members have MCP's names.
+        # The members use MCP's names.
         members: JsonObject = {**task_members(task), "tool": task.tool}
         if task.expires is not None:
             members["expiresAt"] = iso_time(task.expires)
@@ -201,7 +201,7 @@ class TaskRoutes:
 
 
 def read_preferences(header: bytes) -> dict[str, str]:
-    """Return a `Prefer` header's preferences by name (RFC 7240); the first of each name counts."""
+    """Return a `Prefer` header's preferences by name (RFC 7240); the first of each name wins."""
     found: dict[str, str] = {}
     for part in header[:1000].decode("latin-1").split(","):
         name, _, value = part.partition(";")[0].partition("=")
@@ -228,7 +228,7 @@ def refuse_without_server(
 
 
 def _key(request: RestRequest) -> str | None:
-    """Return the idempotency key; the IETF draft writes it in quotation marks."""
+    """Return the idempotency key, which the IETF draft puts in quotation marks."""
     sent = request.headers.get(b"idempotency-key")
     if sent is None:
         return None

@@ -26,7 +26,7 @@ from ..http.server_options import BadOption, ServeOptions
 
 _BACKLOG = 2048
 _WRONG_HOST = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
-# Hosts that mean every local address, each with an address that a client can call.
+# Hosts that mean every local address, each with an address that a client can connect to.
 _ALL_ADDRESSES = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 _SOCKET_UMASK = 0o117
 _FOLDER, _LOCK = "answerback-", "server.lock"
@@ -36,7 +36,7 @@ _AWAITED = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGCHLD", signal.SIG
 STOP_NOW = getattr(signal, "SIGUSR1", signal.SIGTERM)
 """Ends a worker like SIGTERM, but without `--drain`."""
 RunWorker = Callable[[int, Callable[[], None]], None]
-"""Runs a worker until it exits, given its number and a function to call once it serves."""
+"""Runs a worker until it exits, given its number and a function to call once it is serving."""
 
 
 class CannotListen(AnswerbackError):
@@ -85,7 +85,7 @@ def _bind_unix(path: str) -> socket.socket:
         listener.listen(_BACKLOG)
     except OSError as exc:
         listener.close()
-        # A path that is too long has no errno.
+        # The error for a path that is too long has no errno.
         reason = exc.strerror or exc
         raise CannotListen(f"cannot listen on {path}: {reason}; try another --uds") from None
     finally:
@@ -112,7 +112,7 @@ def _remove_unused_socket(path: str) -> None:
 
 
 def end_with_parent(pipe: int) -> None:
-    """Wait for the parent to end, then end this process; only the parent could write to *pipe*."""
+    """Wait for the parent to exit, then exit too; only the parent can write to *pipe*."""
     os.read(pipe, 1)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -130,7 +130,7 @@ def remove_unix_socket(options: ServeOptions) -> None:
 
 
 def base_url(options: ServeOptions, listener: socket.socket) -> str:
-    """Return a URL that a client can call; 0.0.0.0 is not one."""
+    """Return a URL that a client can connect to, unlike 0.0.0.0."""
     scheme = "http" if options.tls_cert is None else "https"
     if options.uds is not None:
         return f"{scheme}://localhost"
@@ -140,19 +140,19 @@ def base_url(options: ServeOptions, listener: socket.socket) -> str:
 
 
 def listens_on(options: ServeOptions) -> str:
-    """Return the end of the banner's first line: what the URLs do not say."""
+    """Return the end of the banner's first line: what the URLs do not show."""
     if options.uds is not None:
         return f", on the unix socket {options.uds}"
     return ", on every address of this machine" if options.host in _ALL_ADDRESSES else ""
 
 
 def tls_context(options: ServeOptions) -> SSLContext | None:
-    """Return the context with certificate and key; raises BadOption if they cannot be used."""
+    """Return the TLS context; raises BadOption if the certificate or key cannot be used."""
     if options.tls_cert is None:
         return None
     for flag, path in (("--tls-cert", options.tls_cert), ("--tls-key", options.tls_key)):
         if path is not None and not os.path.isfile(path):
-            raise BadOption(f"there is no file {path!r}, which {flag} names")
+            raise BadOption(f"there is no file {path!r}; correct the {flag} option")
     context = create_default_context(Purpose.CLIENT_AUTH)
     context.set_alpn_protocols(["http/1.1"])
     try:
@@ -174,7 +174,7 @@ def _tls_problem(cert: str, key: str | None, exc: OSError) -> str:
         return f"{flag} cannot be used: {unreadable.strerror}"
     reason = getattr(exc, "reason", None) or exc.strerror or exc
     if b"BEGIN CERTIFICATE" not in chain:
-        return f"{of_cert} cannot be used: it has no certificate in PEM form; give the chain in it"
+        return f"{of_cert} cannot be used: it has no certificate in PEM form; give a PEM chain"
     if b"PRIVATE KEY-----" not in key_text:
         in_key = "no key in PEM form; give the key file"
         found = in_key if key else "no key; give it with --tls-key"
@@ -183,9 +183,7 @@ def _tls_problem(cert: str, key: str | None, exc: OSError) -> str:
         advice = f"remove it: openssl pkey -in {key or cert} -out NEW"
         return f"{of_key} cannot be used: it has a passphrase; {advice}"
     if reason == "KEY_VALUES_MISMATCH":
-        return (
-            f"{of_key} cannot be used: it is not the key of {cert!r}; give the one it was made with"
-        )
+        return f"{of_key} cannot be used: it is not the key for {cert!r}; give the matching key"
     return f"{of_cert} cannot be used: {reason}; give a certificate chain and its key in PEM form"
 
 
@@ -209,7 +207,7 @@ def prefork(
     """
     process_signer()  # Made before the fork, so that each worker accepts the others' links.
     # Every signal's number is written to a pipe, whichever thread receives the signal: an author's
-    # module may have started threads. The numbers wait there between a fork and storing its pid.
+    # module may have started threads. The numbers wait there until a forked worker's pid is stored.
     arrived, wake_up = os.pipe()
     os.set_blocking(wake_up, False)
     signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
@@ -243,7 +241,7 @@ def worker_folder() -> Iterator[str]:
     import fcntl
 
     for leftover in glob(os.path.join(gettempdir(), f"{_FOLDER}*")):
-        # It may have been removed meanwhile, have no lock, or be in use.
+        # It may have been removed by now, have no lock, or be in use.
         with suppress(OSError):
             if os.lstat(leftover).st_uid == os.getuid():
                 with open(os.path.join(leftover, _LOCK), "rb") as file:
@@ -263,9 +261,9 @@ class _Workers:
         self._run = run
         self._stopping = False
         self.running: dict[int, int] = {}
-        """The number of each worker, by its pid."""
+        """Each worker's number, by pid."""
         self.status = 0
-        # A worker writes its pid to this pipe once it serves.
+        # A worker writes its pid to this pipe once it is serving.
         self._ready_reader, self._ready_writer = os.pipe()
         os.set_blocking(self._ready_reader, False)
         self._ready: set[int] = set()
@@ -336,9 +334,9 @@ class _Workers:
                 self.stop(STOP_NOW)
 
     def stop(self, received: int) -> None:
-        """Stop all workers. Those that drain after the first SIGTERM stop at any other signal.
+        """Stop all workers. Workers draining after a first SIGTERM stop at any other signal.
 
-        At a second SIGINT, they do not wait for running calls.
+        After a second SIGINT, they do not wait for running calls.
         """
         sent = STOP_NOW
         if received == signal.SIGTERM and not self._stopping:

@@ -75,7 +75,7 @@ class _Supervisor:
         self._pipe, self._parent_end = os.pipe()
         self._started = 0
         self._received = 0
-        # Before the child reads them, so that no change is missed.
+        # Scanned before the child reads the files, so that no change is missed.
         self._files = python_files(folder)
         self._child = self._start()
 
@@ -97,7 +97,7 @@ class _Supervisor:
         return 128 + self._received if self._received == signal.SIGINT else 0
 
     def _settle(self, now: Files) -> list[str]:
-        """Wait until the files no longer change, and return the names of those that changed."""
+        """Wait until the files stop changing, and return the names of those that changed."""
         while True:
             time.sleep(_SETTLE_SECONDS)
             later = python_files(self._folder)
@@ -112,12 +112,12 @@ class _Supervisor:
         """Start another child, unless a file has a syntax error; return whether one was started."""
         if error := _syntax_error(changed):
             is_served = self._child.poll() is None
-            rest = "; still serving the program as it was before" if is_served else ""
+            rest = "; still serving the program as it was" if is_served else ""
             write_line(f"{error}\nwaiting for a change{rest}")
             return False
         names = ", ".join(os.path.relpath(path, self._folder) for path in changed[:3])
         write_line(f"{names} changed; reloading")
-        # Python compares the age of bytecode in seconds: after two changes within a second, it
+        # Python compares bytecode times in whole seconds: after two changes within a second, it
         # would run the old bytecode.
         for path in changed:
             with suppress(OSError, NotImplementedError):

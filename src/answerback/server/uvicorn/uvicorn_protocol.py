@@ -12,8 +12,8 @@ The protocol depends on uvicorn's internals; no other module does.
   if a request is incomplete.
 - Pipelined requests are answered in order, even if the last one is malformed. If the client
   disconnects, the request that is being answered is notified as well as the last one.
-- A client that closes its sending half (`shutdown(SHUT_WR)`) after a request gets a response that
-  is complete within `half_close_timeout` seconds. It looks like a client that closed the
+- A client that closes its sending half (`shutdown(SHUT_WR)`) after a request still gets a response
+  if it is complete within `half_close_timeout` seconds. It looks like a client that closed the
   connection, so it counts as disconnected after that time.
 - Malformed HTTP is refused in JSON, like everything else.
 - The application's `send` is a `_FastPath`. With it, our own ASGI application reads a body and
@@ -137,7 +137,7 @@ def _logged(application: Application, proxies: TrustedProxies) -> Application:
                 client = proxies.read(joined_headers(scope)).client or client
         path = scope["path"]
         if not path.isprintable() or " " in path:
-            # A terminal would obey some of these characters, and others would end the line.
+            # A terminal would act on some of these characters, and others would end the line.
             path = quote(path)
         request = f"{scope['method']} {path}"
         status: list[int] = []
@@ -188,7 +188,7 @@ class UvicornProtocol(HttpToolsProtocol):
     half_close_timeout = 1.0
     """Seconds that running calls get after the client has closed its sending half."""
     _header_bytes = 0
-    """The bytes received so far of incomplete headers or trailers."""
+    """The number of bytes received so far of incomplete headers or trailers."""
     _header_scope: Any = None
     """The scope of the request whose headers are not complete yet."""
     _current: Any = None
@@ -196,7 +196,7 @@ class UvicornProtocol(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
     _half_close_timer: asyncio.TimerHandle | None = None
     _idle_since: float | None = None
-    """When the last response was completed, while the connection is kept alive after it."""
+    """When the last response was completed, if the connection has been kept alive since."""
     _is_closing = False
 
     def connection_made(self, transport: Any) -> None:
@@ -207,7 +207,7 @@ class UvicornProtocol(HttpToolsProtocol):
         self._restart_timer()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]  # uvicorn returns nothing
-        """Keep the connection open (True) while a client that sends nothing more is answered."""
+        """Return True to stay connected while answering a client that has stopped sending."""
         cycle: Any = self.cycle
         if self.scheme == "https":
             # TLS cannot be closed in one direction only.
@@ -236,7 +236,7 @@ class UvicornProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        # A client that is still sending may finish; one that has stopped must not delay the end.
+        # A client that is still sending may finish; one that has stopped must not delay shutdown.
         self._is_closing = True
         is_new = self.cycle is None
         bound = _SHUTDOWN_NEW_TIMEOUT if is_new else _SHUTDOWN_IDLE_TIMEOUT
@@ -266,7 +266,7 @@ class UvicornProtocol(HttpToolsProtocol):
     def timeout_keep_alive_handler(self) -> None:
         self.timeout_keep_alive_task = None
         if self._idle_since is None:
-            return  # A request arrived meanwhile; its response starts the timer again.
+            return  # A request has arrived; its response starts the timer again.
         left = self._idle_since + self.timeout_keep_alive - self.loop.time()
         if left > 0:
             self._await_request(left)
@@ -319,8 +319,8 @@ class UvicornProtocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._current = cycle
         if self._timer is not None:
-            # While an earlier response was pending, uvicorn paused reading: the body of this
-            # request gets its full time from now on.
+            # While an earlier response was pending, uvicorn paused reading, so this request's
+            # body gets its full time from now on.
             self._restart_timer()
         send = _FastPath(cycle, self.loop)
         # As in uvicorn, without its `reset_contextvars` option, which is not set here.

@@ -44,7 +44,7 @@ with needs_extra("serve"):
 if TYPE_CHECKING:
     from ..console.target_console import TargetConsole
 
-# How often the server checks for a signal while the lifespan starts.
+# How often the server checks for a signal while the lifespan is starting.
 _SIGNAL_SECONDS = 0.1
 # How often the Date header is updated.
 _TICK_SECONDS = 1
@@ -58,12 +58,12 @@ _QUIET_DRAIN_SECONDS = 0.3
 _ACCEPT_SECONDS = 1
 # The time to write the records when the process must exit at once.
 _FLUSH_SECONDS = 1
-# More time than a cancelled lifespan gets to end.
+# Longer than the time that a cancelled lifespan gets to end.
 _SPARE_SECONDS = 2
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server for one process; *on_serving* is called once it serves.
+    """uvicorn's server for one process; *on_serving* is called once it is serving.
 
     The file *ending* exists once all workers are shutting down; "" without workers.
     """
@@ -84,14 +84,14 @@ class _Server(uvicorn.Server):
             ws="none",
             log_level=options.log_level or "warning",
             access_log=False,
-            # With --log-level, uvicorn's loggers write like all others.
+            # With --log-level, uvicorn's loggers behave like all the others.
             log_config=None if options.log_level else uvicorn.config.LOGGING_CONFIG,
             server_header=False,
-            # AsgiApp reads the headers of trusted proxies; uvicorn would trust every local one.
+            # AsgiApp reads headers from trusted proxies; uvicorn would trust every local proxy.
             proxy_headers=False,
             timeout_graceful_shutdown=max(1, round(seconds)),
             timeout_keep_alive=options.keep_alive,
-            # The server runs the lifespan itself, to report a failure and to bound the shutdown.
+            # The server runs the lifespan itself, to report failures and limit the shutdown time.
             lifespan="off",
         )
         config.load()
@@ -123,7 +123,7 @@ class _Server(uvicorn.Server):
         CURRENT.set(self._application.runtime)
         starting = asyncio.ensure_future(self._application.start())
         while not (await asyncio.wait({starting}, timeout=_SIGNAL_SECONDS))[0]:
-            if self.should_exit:  # A signal arrived meanwhile.
+            if self.should_exit:  # A signal has arrived.
                 starting.cancel()
                 await self._end_lifespan()
                 return
@@ -250,7 +250,7 @@ class _Server(uvicorn.Server):
 class _LoopWatch:
     """Warns about an async tool that blocks the event loop.
 
-    A thread looks for one, so that calls pay nothing for it. The loop sets `ticked` every
+    A separate thread watches, so that calls pay nothing for it. The loop sets `ticked` every
     `_TICK_SECONDS`, unless something blocks it.
     """
 
@@ -360,8 +360,8 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         server = _Server(application, bus, on_serving, options, ending)
 
         def on_sigterm(*_: object) -> None:
-            # uvicorn handles the signal while it serves, and raises it again after the shutdown.
-            # Before it serves there is nothing to shut down.
+            # uvicorn handles the signal while serving, and raises it again after the shutdown.
+            # Before that, there is nothing to shut down.
             if not server.started:
                 os._exit(0)
             sys.exit(server.failure is not None)
@@ -370,7 +370,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         try:
             server.run(sockets=[listener])
         finally:
-            # A worker exits with os._exit, which runs no atexit functions.
+            # A worker exits with os._exit, which skips atexit functions.
             runtime.write_records()
         if server.failure is not None:
             raise server.failure
@@ -389,7 +389,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         ending = os.path.join(folder, "ending")
 
         def run_worker(number: int, on_serving: Callable[[], None]) -> None:
-            # With a state, the database carries their messages, like those of other hosts.
+            # With shared state, the database carries their messages, as it does between hosts.
             is_alone = runtime.state is None
             bus = SocketBus(folder, number, options.workers) if is_alone else None
             run(bus, on_serving, ending)
@@ -430,7 +430,7 @@ def _announce(
     on_loopback = options.uds is not None or is_loopback(listener.getsockname()[0])
     if not on_loopback and registry.auth is None:
         lines.append(
-            "warning: nothing authenticates clients; whoever reaches this address can call it"
+            "warning: nothing authenticates clients; anyone who can reach this address can call it"
         )
     # A developer who restarts a local server knows that its sessions end.
     has_sessions = options.web.sessions and registry.sessions
