@@ -1,7 +1,7 @@
-// What happens while a request runs: its progress, its log messages, its questions, cancelling.
+// A running request: its progress, log messages, questions, and how to cancel it.
 
-// A place is where a request was made: { id, view, entry }. Messages that the server sends meanwhile
-// are shown there.
+// A place is where a request was made: { id, view, entry }. Messages that the server sends while it
+// is running are shown there.
 function recordProgress(place, { progress, total, message }) {
   const before = state.activity[place.id] || {};
   const number = (value) => (value === undefined ? undefined : Number(value));
@@ -34,7 +34,7 @@ async function startRun(place, send) {
   }
 }
 
-// The progress, messages and questions of one place. `abort` ends the request.
+// The progress, messages and questions in one place. `abort` ends the request.
 function Activity({ place, running, abort }) {
   const { activity, messages } = useStore();
   const { progress } = activity[place.id] || {};

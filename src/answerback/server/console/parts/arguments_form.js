@@ -54,7 +54,7 @@ function ArgumentsForm({ schema, value, change, sent, replies, running, disabled
   </form>`;
 }
 
-// The first wrong field; a list with too few items has no such field, but a button to add one.
+// The first wrong field; a list with too few items has no such field, only a button to add one.
 function firstWrong(form) {
   const problem = form.querySelector(".field .problem");
   const field = form.querySelector("[aria-invalid]");
@@ -72,7 +72,7 @@ function hasNoArguments(schema) {
 }
 
 // A field's problems are shown once the user has left it; a list's, once an item has been left.
-// Missing values are shown only when the user calls: the user may not have got to them yet.
+// Missing values are shown only on calling: until then, the user may not have got to them yet.
 function isNoticed({ path, message }, touched) {
   if (message === REQUIRED) return false;
   return [...touched].some((each) => each === path || each.startsWith(`${path}[`));
@@ -90,7 +90,7 @@ function afterPress(act) {
   document.addEventListener("pointerup", () => setTimeout(act), { once: true });
 }
 
-// The problems in the server's refusal, as long as the value is the one that was sent. Every wire
+// The problems in the server's refusal, as long as the value is still what was sent. Every wire
 // reports the same; MCP, which comes last, lists the problems one by one.
 function refusedAt(value, sent, replies) {
   if (!sent || !replies || value instanceof Unreadable) return [];

@@ -32,7 +32,7 @@ function pythonSample(server, tool, args) {
   const target = pythonValue(targetOf(server));
   const auth = state.token ? `, auth=os.environ["TOKEN"]` : "";
   const imports = [...(auth ? ["import os"] : []), ...(member ? ["from pathlib import Path"] : [])];
-  // A file connects to all of its servers; each tool's name then starts with its server's.
+  // A file connects to all of its servers; tool names then start with the server's name.
   const name = member ? `${member}_${tool.name}` : tool.name;
   return [
     ...(imports.length ? [...imports, ""] : []),

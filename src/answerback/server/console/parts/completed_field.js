@@ -50,7 +50,7 @@ function CompletedField({ id, name, description, required, value, change, comple
   </div>`;
 }
 
-// Asks the server for values for an argument; they may depend on the other arguments.
+// Asks the server for an argument's possible values; they may depend on the other arguments.
 async function completions(client, ref, name, text, others) {
   await client.connect();
   if (!client.capabilities.completions) return [];

@@ -25,7 +25,7 @@ function userOf(token) {
   }
 }
 
-// Uses another token, or none, from now on. A session belongs to the user who opened it, so new
+// Switches to another token, or to none. A session belongs to the user who opened it, so new
 // sessions are opened.
 async function useToken(token, isTest = false) {
   if (isTest) sessionStorage.setItem(TEST_TOKEN, token);
@@ -48,7 +48,7 @@ function LoginDialog() {
   </dialog>`;
 }
 
-// The page for a server that answers only users who have logged in.
+// The page for a server that only answers logged-in users.
 function LoginPage({ reason }) {
   return html`<section class="login-page" aria-labelledby="login-page-title">
     <h2 id="login-page-title">Log in to use this server</h2>

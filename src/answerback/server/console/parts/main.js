@@ -36,7 +36,7 @@ async function start() {
     update({ about, servers, token });
     document.title = `${about.title || about.name} · Answerback`;
     await openServer(servers[0]);
-    // A restarted server has other keys.
+    // A restarted server has different keys.
     if (token && state.needsLogin) await useToken("");
   } catch (error) {
     update({ error: `The console cannot reach the server: ${error.message}` });

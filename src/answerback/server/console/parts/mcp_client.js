@@ -95,7 +95,7 @@ class McpClient {
   }
 
   // Sends a request; returns { result, response, status, ms }. Raises RpcError.
-  // A restarted server does not know the session; a new one is then opened.
+  // A restarted server does not know the session, so a new one is opened.
   async request(method, params = {}, options = {}) {
     await this.connect();
     try {
@@ -149,7 +149,7 @@ class McpClient {
     return fresh.length > 0;
   }
 
-  // Returns all entries in a list, page by page, as far as the views can show them.
+  // Reads a list page by page, and returns all entries that the views can show.
   async list(method, member) {
     const found = [];
     let cursor;
@@ -329,7 +329,7 @@ if (JSON.rawJSON) {
 }
 
 function parsedJson(text) {
-  // A reviver is slow, and few texts need it.
+  // A reviver is slow, and rarely needed.
   return JSON.parse(text, /\d{16}/.test(text) ? exactInteger : undefined);
 }
 
@@ -339,7 +339,7 @@ function exactInteger(_, value, context) {
   return exactNumber(context?.source ?? String(value));
 }
 
-// The number in a text such as "7", "-0.5" or "9007199254740993".
+// The number in a string such as "7", "-0.5" or "9007199254740993".
 function exactNumber(text) {
   const value = Number(text);
   return JSON.rawJSON && !Number.isSafeInteger(value) && /^[+-]?\d+$/.test(text) ? BigInt(text) : value;

@@ -36,7 +36,7 @@ function ModelsView({ views }) {
   </div>`;
 }
 
-// One sentence about the table: how much the models get, and whether anything is missing.
+// One sentence about the table: how much the models see, and whether anything is missing.
 function modelsText(models) {
   const tokens = models.map((each) => each.tokens);
   const count = (number) => number.toLocaleString("en");
@@ -58,7 +58,7 @@ function ModelRow({ model, most, isOpen, open }) {
   </tr>`;
 }
 
-// An SVG, because the page's policy allows no style attributes.
+// An SVG, because the page's policy does not allow style attributes.
 function TokenBar({ share }) {
   return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
     <rect class="track" width="100" height="8" rx="4" /><rect class="fill" width=${Math.max(2, share * 100)} height="8" rx="4" />

@@ -29,7 +29,7 @@ function useQuestions(place) {
   return useStore().questions.filter((each) => (each.place && each.place.id) === (place && place.id));
 }
 
-// Questions that the open view does not show: those from other views, or from no request.
+// Questions that the open view does not show: those from other views, or without a request.
 function OtherQuestions() {
   const { questions, view, chosen, tasks } = useStore();
   const task = view === "tasks" && (tasks.find(({ id }) => id === chosen.tasks) || tasks[0]);

@@ -81,7 +81,7 @@ function dataOf(reply) {
   return result.structuredContent;
 }
 
-// The message is shown above; only the rest is left.
+// The message is shown above, so show only the rest.
 function failureData(body) {
   return body && typeof body === "object" ? body : undefined;
 }
@@ -97,7 +97,7 @@ function textsOf(result) {
   return (result.content || []).filter((block) => block.type === "text").map((block) => block.text);
 }
 
-// The blocks that are not data: texts, images, audio, links and embedded files.
+// The blocks that are not data: text, images, audio, links and embedded files.
 function Blocks({ reply, withTexts }) {
   const blocks = (reply.result.content || []).filter(
     (block) => block && (withTexts || block.type !== "text") && !isWholeLink(block),
@@ -105,7 +105,7 @@ function Blocks({ reply, withTexts }) {
   return blocks.map((block, at) => html`<${Block} key=${at} block=${block} />`);
 }
 
-// The pages of a cut reply are shown below it.
+// The pages of a truncated reply are shown below it.
 function isWholeLink(block) {
   return block.type === "resource_link" && String(block.uri).startsWith(WHOLE_PREFIX);
 }

@@ -159,7 +159,7 @@ function itemSchema(schema, index) {
   return (schema.prefixItems || [])[index] ?? schema.items ?? {};
 }
 
-// The value that a new field starts with: the part that every allowed value has.
+// The initial value of a new field: the part that all allowed values have in common.
 function initialValue(schema, root, depth = 0) {
   const { part, nullable } = withoutNull(resolved(schema, root), root);
   if (nullable || depth > MAX_FORM_DEPTH) return undefined;
@@ -188,7 +188,7 @@ function initialValue(schema, root, depth = 0) {
   }
 }
 
-// The arguments that a form starts with. An argument with one possible value is left to the user:
+// A form's initial arguments. An argument with one possible value is left to the user:
 // it may be a confirmation.
 function initialArguments(schema) {
   const part = resolved(schema, schema);
@@ -271,7 +271,7 @@ function sampleText(schema) {
 
 const PATTERN_PIECE = /(\[([^\]\\^])[^\]\\]*\]|\\([dw.])|[\p{L}\p{N}\s@:/_-])(?:\{(\d{1,2})(?:,\d*)?\}|([+*?]))?/guy;
 
-// A text that matches a plain pattern, such as ^[A-Z]{2}-\d+$; undefined for other patterns.
+// A string that matches a simple pattern, such as ^[A-Z]{2}-\d+$; undefined for other patterns.
 function textLike(schema) {
   const source = String(schema.pattern).replace(/^\^/, "").replace(/\$$/, "");
   let text = "";

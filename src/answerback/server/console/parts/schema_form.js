@@ -65,7 +65,7 @@ function Field({ name, of, schema, value, change, path, required, remove }) {
 // Kinds whose controls consist of several fields.
 const GROUPS = new Set(["object", "dictionary", "list", "choices", "union"]);
 
-// Whether the field now consists of several: not before it is added, nor for "text or number".
+// Whether the field now has several controls: not until it is added, and not for "text or number".
 function isGroup(part, kind, value, required, root) {
   if (!GROUPS.has(kind) || !fitsControl(kind, value) || value === null) return false;
   if (!required && value === undefined) return false;
@@ -136,7 +136,7 @@ function useControl({ path, aria, label, inner }) {
   return { ...own, ...aria, "data-path": path, onBlur: () => touch(path) };
 }
 
-// Keeps the typed text as long as it stands for the value: "1." and "1" are the same number.
+// Keeps the text as typed while it still stands for the value: "1." and "1" are the same number.
 function useTyped(value, textOf) {
   const typed = useRef(null);
   const isCurrent = typed.current && typed.current.value === value;
@@ -170,7 +170,7 @@ function TextControl(props) {
   const attributes = useControl(props);
   const picker = PICKERS[part.format];
   const picked = picker && pickedFrom(picker, value);
-  // A person who clears an optional text leaves it out; an empty text can be written as JSON.
+  // Clearing an optional text field leaves it out; an empty string can be written as JSON.
   const set = (text) => change(text === "" && (!required || picker) ? undefined : text);
   if (picked !== undefined && picked !== null) {
     const pick = (event) => set(fromPicker(picker, event.currentTarget.value));
@@ -188,7 +188,7 @@ function TextControl(props) {
   return html`<textarea ...${shared} rows="1" class="line" onKeyDown=${submitOnEnter}></textarea>`;
 }
 
-// Shift+Enter adds a line to a text; Enter calls, as in a single-line field.
+// Shift+Enter adds a line; Enter calls, as in a single-line field.
 function submitOnEnter(event) {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
@@ -437,7 +437,7 @@ function KeyField({ name, id, taken, rename }) {
   </div>`;
 }
 
-// One of several schemas: the user's choice stays while the value comes from this control.
+// One of several schemas: the user's choice is kept while the value comes from this control.
 function UnionControl(props) {
   const { part, value, change, label } = props;
   const { root } = useContext(FormContext);

@@ -72,7 +72,7 @@ function bestVariant(variants, value, root, path = "", unions = 0) {
   return best || { index: 0, problems: [] };
 }
 
-// A wrong type, and a wrong tag such as "type": "Card", say more than any other problem.
+// A wrong type, and a wrong tag such as "type": "Card", are more telling than any other problem.
 function distance(variant, value, root) {
   const schema = resolved(variant, root);
   if (schema.type && !isOfType(value, schema.type)) return 1000;

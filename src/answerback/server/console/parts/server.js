@@ -5,7 +5,7 @@ const IS_DOCS = document.getElementById("app").dataset.page === "docs";
 const BASE = location.pathname.replace(IS_DOCS ? /docs\/?$/ : /\/?$/, IS_DOCS ? "" : "/");
 const START_TOKEN = takeStartToken();
 
-// `answerback console TARGET` puts a token into the fragment; it is removed at once.
+// `answerback console TARGET` puts a token in the fragment; it is removed at once.
 function takeStartToken() {
   const found = new URLSearchParams(location.hash.slice(1)).get("token");
   if (found) {
@@ -36,7 +36,7 @@ async function fetchJson(path, body) {
 }
 
 class Server {
-  // `about` has: name, mcp (path), functions (path, or nothing for a foreign server), versions.
+  // `about` has: name, mcp (path), functions (path, or nothing for other servers), versions.
   constructor(about) {
     this.about = about;
     this.clients = {};
@@ -98,7 +98,7 @@ class Server {
     const { version } = client;
     const task = taskIn(result);
     if (!task) {
-      // The time of the call itself, without the time to open the connection.
+      // The time taken by the call itself, not counting opening the connection.
       return { ok: !result.isError, status, sent: request, body: result, result, ms, version };
     }
     const ended = await followTask(this, addTask(wire, task, tool, options.place), options);
@@ -117,7 +117,7 @@ class Server {
   async callRest(tool, args, options) {
     const path = BASE + this.restPath(tool);
     const { signal, task } = options;
-    // Any type, so that an image arrives as it does with curl.
+    // Accept any type, so that an image arrives as it does with curl.
     const headers = { "Content-Type": "application/json", Accept: "*/*", ...ownHeaders() };
     if (task) headers.Prefer = "respond-async";
     const body = JSON.stringify(args);
@@ -135,7 +135,7 @@ class Server {
     if (/list_changed$/.test(message.method)) this.reload();
   }
 
-  // Loads the lists again, once for several changes.
+  // Reloads the lists, only once for several changes.
   async reload() {
     if (this.reloading) return;
     this.reloading = true;
@@ -145,7 +145,7 @@ class Server {
     if (lists && state.server === this) update({ lists });
   }
 
-  // Receives messages outside calls. A gateway to a foreign server has no such stream.
+  // Receives messages outside calls. A gateway to another server has no such stream.
   listen() {
     this.listening?.abort();
     if (this.about.foreign) return;
@@ -186,7 +186,7 @@ function readDialect(dialect, body, ok) {
   return ok ? { ok } : { ok, failure: typeof failure === "string" ? failure.slice(0, 500) : "" };
 }
 
-// An image or audio that REST sends as bytes, as MCP's block; null for texts and JSON.
+// An image or audio that REST sends as bytes, as an MCP block; null for text and JSON.
 async function mediaOf(answer) {
   const [mimeType] = (answer.headers.get("Content-Type") || "").split(";");
   const [type] = mimeType.split("/");

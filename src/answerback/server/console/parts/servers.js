@@ -31,18 +31,18 @@ async function openServer(server) {
     found.needsLogin = error.status === 401;
   }
   if (state.server === server) update(found);
-  // Not before: another child process of the server would slow the first one down.
+  // Not earlier: another child process of the server would slow the first one down.
   if (found.lists) findOtherVersions(server);
 }
 
-// A child process that ended has often printed why.
+// A child process that has ended has often printed the reason.
 function describeProblem(error) {
   const said = error.data && error.data.stderr;
   return said ? `${error.message}\n\n${said}` : error.message;
 }
 
 // Connects with the first MCP version that the server supports. The others are tried later, in
-// the background: older servers may never answer a version that they do not know.
+// the background: older servers may never answer a request with an unknown version.
 async function findVersion(server) {
   if (server.candidates) return;
   const [first, ...others] = server.about.versions;

@@ -28,7 +28,7 @@ function ToCopy({ what, text }) {
   </div>`;
 }
 
-// A user on another machine has no program to run, but can call the address.
+// A user on another machine has no program to run, but can call the server's address.
 function commandsToTry(about, server, tool, given) {
   const own = about.start;
   const target = own ? own.target : shellQuoted(targetOf(server));
@@ -53,7 +53,7 @@ function shellArguments(args) {
   return pairs.map(([name, value]) => shellQuoted(`${name}=${value}`)).join(" ");
 }
 
-// Each host with its steps: a text, or a text and something to copy.
+// Each host with its steps: text, or text and something to copy.
 function hostsFor(about, server) {
   const own = about.start ? about.start.hosts.map(installed) : addressed(server);
   return [...own, chatGpt(server)].map((host) => ({ ...host, id: host.name }));

@@ -22,7 +22,7 @@ function findTask(id) {
   return state.tasks.find((task) => task.id === id);
 }
 
-// Adds a task to those that the page knows. `tool` is empty if the server does not name it.
+// Adds a task to the ones the page knows about. `tool` is empty if the server does not name it.
 function addTask(wire, members, tool = "", place) {
   const id = members.taskId;
   const task = { id, wire, tool, ...taskMembers(members) };
@@ -56,7 +56,7 @@ function mcpTaskMethods(server, task) {
     cancel: () => request("tasks/cancel"),
     answer: (inputResponses) => request("tasks/update", { inputResponses }),
     // In the stateless era, `tasks/get` has the result and the questions; in the stateful one, this
-    // method waits for the result, and asks meanwhile.
+    // method waits for the result, and asks the questions while it waits.
     wait: client.stateless
       ? null
       : async (signal) => {
@@ -81,7 +81,7 @@ function restTaskMethods(server, task) {
   return {
     get: async () => {
       const found = members(await send("GET"));
-      // The reply of the call itself, as REST sends it.
+      // The reply to the call itself, as REST sends it.
       if (isFinal(found)) found.result = await send("GET", `${path}/result`);
       return found;
     },
@@ -167,7 +167,7 @@ async function listTasks(server) {
   }
 }
 
-// A tool that may run as a task does so if its user wants it; one that must, always does.
+// A tool that may run as a task does so if the user wants; one that has to always does.
 function taskSupport(tool) {
   return (tool.execution || {}).taskSupport;
 }

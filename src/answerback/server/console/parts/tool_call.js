@@ -1,4 +1,4 @@
-// Tool calls: over which wires, what came back, and the history of all calls.
+// Tool calls: the wires they use, what came back, and the history of all calls.
 
 let nextCall = 1;
 
@@ -41,7 +41,7 @@ function ConfirmDialog() {
   </dialog>`;
 }
 
-// The wires chosen at first: all, or only one if each call may change something.
+// The wires selected initially: all, or just one if each call may change something.
 function firstWires(server, tool) {
   const wires = server.wires();
   if (isRepeatable(tool)) return wires.map((wire) => wire.id);

@@ -1,4 +1,4 @@
-// The list of tools, with a search, grouped by tag.
+// The list of tools, searchable and grouped by tag.
 
 function ToolList({ tools, chosen, choose }) {
   const [words, setWords] = useState("");
@@ -153,7 +153,7 @@ function moveFocus(event, list, search, step) {
   next.focus();
 }
 
-// The "/" key moves to the search, unless text is being typed.
+// The "/" key moves to the search field, unless text is being typed.
 function focusOnSlash(search) {
   const listen = (event) => {
     const isTyping = event.target.closest("input, textarea, select, [contenteditable]");

@@ -1,4 +1,4 @@
-// The tools: a list to search, a form, and the replies.
+// The tools: a searchable list, a form, and the replies.
 
 function ToolsView() {
   const { lists, chosen, connecting, server } = useStore();
@@ -20,8 +20,8 @@ function ToolView({ tool }) {
   );
   const setArgs = (changed) => update({ drafts: { ...state.drafts, [tool.name]: changed } });
   const call = calls.find((each) => each.id === shown[tool.name]);
-  // The same as in the shown call, when the user comes back to the tool. Recomputed until the user
-  // chooses: a foreign server's wires are found one by one.
+  // The same as in the call shown, when the user returns to the tool. Recomputed until the user
+  // chooses: another server's wires are found one by one.
   const [chosenWires, setWireIds] = useState(call ? call.wireIds : null);
   const wireIds = chosenWires || firstWires(server, tool);
   const [task, setTask] = useState(() => (call ? call.task : firstTaskChoice(tool)));

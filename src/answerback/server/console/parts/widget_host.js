@@ -1,4 +1,4 @@
-// The console as the host of a widget: it answers the messages of MCP Apps from the widget's frame.
+// The console as the host of a widget: it answers MCP Apps messages from the widget's frame.
 
 const METHOD_NOT_FOUND = -32601;
 const HOST_REFUSES = -32000;
@@ -13,13 +13,13 @@ const HOST_COLOURS = {
   "border-primary": "line",
 };
 
-// The address of a tool's widget; older hosts have other names for it.
+// The address of a tool's widget; older hosts use other names for it.
 function widgetUri({ _meta }) {
   const meta = _meta || {};
   return meta.ui?.resourceUri || meta["ui/resourceUri"] || meta["openai/outputTemplate"];
 }
 
-// Reads a widget's page. Its policy comes with it, or is in the list of resources.
+// Reads a widget's page. Its policy comes with the page, or is in the list of resources.
 async function readWidget(client, uri) {
   const { result } = await client.request("resources/read", { uri });
   const [content] = result.contents || [];
@@ -40,7 +40,7 @@ async function answerWidget(host, message) {
   if (id === undefined) return act?.(host, params);
   try {
     if (!act) throw new RpcError({ code: METHOD_NOT_FOUND, message: `The console has no ${method}` });
-    // The widget waits for an answer, even if there is nothing to say.
+    // The widget is waiting for an answer, even if there is nothing to say.
     host.post({ id, result: (await act(host, params)) || {} });
   } catch ({ message: text, code = HOST_REFUSES, data }) {
     host.note({ text: `asked for ${method}: ${text}`, failed: true });

@@ -62,9 +62,9 @@ function WidgetFrame({ host, path }) {
   const counts = useRef({ begun: 0, loads: 0 });
   const { call, page, theme } = host;
   const resize = (asked) => asked > 0 && setHeight(Math.min(asked, MAX_HEIGHT));
-  // The frame has no origin that could be named; the console's policy keeps other pages out of it.
+  // The frame has no origin to name; the console's policy keeps other pages out of it.
   const post = (message) => {
-    // A widget gets plain JSON, as in other hosts: no BigInt.
+    // A widget receives plain JSON, as in other hosts: no BigInt.
     const plain = JSON.parse(JSON.stringify({ jsonrpc: "2.0", ...message }));
     frame.current?.contentWindow.postMessage(plain, "*");
   };
@@ -73,11 +73,11 @@ function WidgetFrame({ host, path }) {
     if (counts.current.begun++) setHasLeft(true);
     return counts.current.begun === 1;
   };
-  // The frame's page is loaded, and then the widget, which is written into it.
+  // The frame's page is loaded first, and then the widget is written into it.
   const countLoad = () => {
     if (++counts.current.loads > 2) setHasLeft(true);
   };
-  // Before the frame can send anything, and again with each theme and each login.
+  // Before the frame can send anything, and again after each change of theme or login.
   useLayoutEffect(() => {
     const receive = ({ source, data }) => {
       if (source === frame.current?.contentWindow) answerWidget({ ...host, post, resize, begin }, data);
