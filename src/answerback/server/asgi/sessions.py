@@ -72,7 +72,7 @@ _CLOCKS_DIFFER = 60
 MAX_STATES = 10_000
 """Beyond this many changed sessions, the one that has been idle longest is dropped."""
 MAX_ENDED = 100_000
-"""Beyond this many ended sessions, every session as old as the first of them ends too."""
+"""Beyond this many ended sessions, every session at least as old as the first of them ends too."""
 
 
 class HttpError(Exception):

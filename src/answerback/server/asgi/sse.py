@@ -91,7 +91,7 @@ class EventStream:
         self._wake()
 
     def close_connections(self) -> None:
-        """Close the connections but not the stream, which can be resumed. Safe from any thread."""
+        """Close the connections but not the stream, which can be resumed. Thread-safe."""
         self._loop.call_soon_threadsafe(self._close_connections)
 
     def _close_connections(self) -> None:

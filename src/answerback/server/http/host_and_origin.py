@@ -136,7 +136,7 @@ class TrustedProxies:
         self.trusts = lru_cache(256)(self._trusts)
 
     def read(self, headers: Mapping[bytes, bytes]) -> Forwarded:
-        """Return what the headers from a trusted proxy say about the client.
+        """Return what a trusted proxy's headers say about a request.
 
         If both kinds of headers are present, a value is used only if they agree: a proxy that sets
         one kind may pass on the client's headers of the other kind.

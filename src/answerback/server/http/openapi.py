@@ -423,7 +423,7 @@ _LINK: Schema = {
     "description": 'The next page, as <url>; rel="next"; sent if limit is set and items remain',
     "schema": {"type": "string"},
 }
-# The `aligned` convention reads these responses in the operation itself; it ignores references.
+# The `aligned` convention reads these responses in the operation itself, not through references.
 _INLINE_STATUSES = (400, 500)
 # The statuses for requests that do not reach a tool.
 _BEFORE_THE_CALL = (400, 413, 415)

@@ -34,7 +34,7 @@ TASK_SCHEMAS: dict[str, Schema] = {
                 "description": "The questions that the task is waiting for, by key",
                 "additionalProperties": _QUESTION,
             },
-            "resultUrl": {"type": "string", "description": "Where to get the reply once it ends"},
+            "resultUrl": {"type": "string", "description": "Where to get the task's reply"},
         },
         required=["taskId", "tool", "status", "createdAt", "lastUpdatedAt"],
     ),

@@ -117,7 +117,7 @@ class _Supervisor:
             return False
         names = ", ".join(os.path.relpath(path, self._folder) for path in changed[:3])
         write_line(f"{names} changed; reloading")
-        # Python compares bytecode times in whole seconds: after two changes within a second, it
+        # Python compares bytecode timestamps in seconds: after two changes within a second, it
         # would run the old bytecode.
         for path in changed:
             with suppress(OSError, NotImplementedError):

@@ -361,7 +361,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
 
         def on_sigterm(*_: object) -> None:
             # uvicorn handles the signal while serving, and raises it again after the shutdown.
-            # Before that, there is nothing to shut down.
+            # Before serving, there is nothing to shut down.
             if not server.started:
                 os._exit(0)
             sys.exit(server.failure is not None)
