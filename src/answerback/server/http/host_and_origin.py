@@ -120,7 +120,7 @@ _NODE = re.compile(r"\[([0-9a-fA-F:.]+)\](?::\w+)?|([0-9.]+)(?::\w+)?|([0-9a-fA-
 
 
 class Forwarded(msgspec.Struct, frozen=True):
-    """What trusted proxies say about a request; None for anything they leave out."""
+    """A request as described by trusted proxies; None for anything they leave out."""
 
     client: str | None = None
     scheme: str | None = None
