@@ -24,7 +24,7 @@ from .problems import Coercion, UnservableType, name_of, shown, without_metadata
 
 
 class ValueBuilder:
-    """A builder for the values of stand-ins in one decode; it chooses a union's member once."""
+    """Builds the values of stand-ins in one decode, and chooses each union's member only once."""
 
     def __init__(self, types: MsgspecTypes) -> None:
         self._types = types
@@ -56,7 +56,7 @@ class ValueBuilder:
             try:
                 return build_model(node, value, lenient=self._types.lenient)
             except ValueError:
-                # msgspec reads the error's text, and pydantic's contains the repr of values.
+                # msgspec uses the error's text, and pydantic's contains the repr of values.
                 raise ValueError("does not fit the model") from None
         if not isinstance(node, nodes.Record):
             return _BUILD[type(node)](node, value)
