@@ -161,7 +161,7 @@ class _Media(_Bytes, frozen=True, kw_only=True):
 
         mime = mimetypes.guess_type(str(path))[0]
         if mime is None:
-            raise ValueError(f"no media type is known for {str(path)!r}; give data and mime")
+            raise ValueError(f"no media type is known for {str(path)!r}; pass data and mime")
         return cls(Path(path).read_bytes(), mime, meta, **more)
 
 

@@ -117,13 +117,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         if self.values < 1:
             raise ValueError("arguments must have at least one value")
         if self.seconds is not None and self.seconds <= 0:
-            raise ValueError(f"a tool cannot take {self.seconds!r} seconds; give more, or None")
+            raise ValueError(f"a tool cannot take {self.seconds!r} seconds; allow more, or None")
         if self.wait <= 0:
-            raise ValueError(f"a call cannot wait {self.wait!r} seconds; give more")
+            raise ValueError(f"a call cannot wait {self.wait!r} seconds; allow more")
         if self.gates <= 0:
-            raise ValueError(f"a gate cannot take {self.gates!r} seconds; give more")
+            raise ValueError(f"a gate cannot take {self.gates!r} seconds; allow more")
         if self.shutdown <= 0:
-            raise ValueError(f"a shutdown cannot take {self.shutdown!r} seconds; give more")
+            raise ValueError(f"a shutdown cannot take {self.shutdown!r} seconds; allow more")
         wrong: object = self.tasks
         if not isinstance(wrong, TaskLimits):
             raise TypeError(f"tasks={wrong!r} should be a TaskLimits from answerback.options")

@@ -126,7 +126,7 @@ def check_default(parameter: Parameter, node: Node, where: str) -> None:
     for each in nodes.reachable(node):
         if isinstance(each, nodes.Custom) and each.codec.decode is None:
             name = each.cls.__name__
-            problem = f"{name} is registered without decode, for results only; give it one"
+            problem = f"{name} is registered without decode, for results only; pass decode too"
             raise UnservableType(where, problem)
     default = parameter.default
     if default is msgspec.NODEFAULT or default is msgspec.UNSET or _fits(node, default):
