@@ -147,8 +147,8 @@ def test_another_value_of_an_option_of_an_app_is_refused(
         (Access, {"challenge": "header"}, "challenge='header' of Access should be 'auto', 'http'"),
         (Access, {"sessions": "no"}, "sessions='no' of Access should be True or False"),
         (Access, {"used_tokens": "/tmp"}, "used_tokens='/tmp' of Access should be an object with"),
-        (Limits, {"tasks": 20}, "tasks=20 should be a TaskLimits of answerback.options"),
-        (Limits, {"replies": 20}, "replies=20 should be a ReplyLimits of answerback.options"),
+        (Limits, {"tasks": 20}, "tasks=20 should be a TaskLimits from answerback.options"),
+        (Limits, {"replies": 20}, "replies=20 should be a ReplyLimits from answerback.options"),
     ],
 )
 def test_a_wrong_part_of_a_value_is_refused_when_it_is_made(

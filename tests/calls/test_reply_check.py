@@ -129,7 +129,7 @@ def deep_node() -> Node:
         (iter([1]), Any, "list_iterator cannot be written as JSON"),
         (open, Any, "builtin_function_or_method cannot be written as JSON"),
         (WithoutText(), Any, "WithoutText cannot be written as JSON"),
-        ({(1, 2): 3}, Any, "a key of type tuple, which JSON cannot write"),
+        ({(1, 2): 3}, Any, "a key of type tuple, which JSON does not support"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused_with_its_path_and_not_shown(

@@ -134,5 +134,5 @@ def _frame(number: int, tool: str, arguments: dict[str, Any]) -> str:
 
 
 def test_a_wait_of_no_time_is_refused() -> None:
-    with pytest.raises(ValueError, match="a call cannot wait 0 seconds; give more"):
+    with pytest.raises(ValueError, match="a call cannot wait 0 seconds; allow more"):
         Limits(wait=0)

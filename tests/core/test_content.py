@@ -85,7 +85,7 @@ def test_a_file_with_an_unknown_extension_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "picture.unheardof"
     path.write_bytes(b"x")
 
-    with pytest.raises(ValueError, match=r"no media type is known for .*; give data and mime"):
+    with pytest.raises(ValueError, match=r"no media type is known for .*; pass data and mime"):
         Image.open(path)
 
 

@@ -160,9 +160,9 @@ def strict_report(schema: dict[str, Any], **more: Any) -> Any:
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
-        (of({"a": {}}), "arguments.a: takes a value of any type"),
-        (of({"a": {"type": "array"}}), "arguments.a: takes items of any type"),
-        (of({"a": {"type": "object"}}), "arguments.a: takes an object with any members"),
+        (of({"a": {}}), "arguments.a: accepts a value of any type"),
+        (of({"a": {"type": "array"}}), "arguments.a: accepts items of any type"),
+        (of({"a": {"type": "object"}}), "arguments.a: accepts an object with any members"),
         (
             of({"a": {"type": "string"}}, additionalProperties=True),
             "arguments: allows properties other than those it names",

@@ -273,9 +273,9 @@ def with_logger(params: Annotated[Typed, AllArguments], logger: logging.Logger) 
         ),
         (
             of_server,
-            "parameter 'manager' of tool 'of_server': Manager is not a type that JSON knows; make "
-            "it a dataclass, write str, or register it with register_type; for a value from the "
-            "server, write manager: Annotated[Manager, Depends(fn)]",
+            "parameter 'manager' of tool 'of_server': Manager is not a type that JSON supports; "
+            "make it a dataclass, write str, or register it with register_type; for a value from "
+            "the server, write manager: Annotated[Manager, Depends(fn)]",
         ),
         (
             unmarked,

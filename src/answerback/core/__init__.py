@@ -1,1 +1,1 @@
-"""The types that every part shares: replies, content, versions, peers. No I/O."""
+"""Types shared by every part of the library: replies, content, versions, peers. No I/O."""

@@ -1,4 +1,4 @@
-"""A call's user, the challenge for a client that must log in, and the protocol for both.
+"""A call's user, the login challenge for a client, and the interface of authenticators.
 
 The authenticators are in `answerback.auth`. The gates and the wires need only this module.
 """
@@ -24,7 +24,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """
 
     subject: str
-    """The user's id at the issuer, or the name of the program that holds the key."""
+    """The issuer's id for the user, or the name of the program that holds the key."""
     issuer: str = ""
     """Who issued the token."""
     scopes: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     """"invalid_token", "insufficient_scope" or "invalid_request"; None if no token was sent."""
     description: str = ""
-    """What is wrong, as text for people."""
+    """A human-readable description of the problem."""
     scopes: tuple[str, ...] = ()
     """All the scopes that the request needs."""
 
@@ -85,7 +85,7 @@ class UsedTokens(Protocol):
 class Unauthorized(AnswerbackError):
     """A request's credentials are bad, or missing although the app requires them.
 
-    *challenge* is the answer that the client gets.
+    *challenge* is sent to the client.
     """
 
     code = "INVALID_TOKEN"
@@ -102,7 +102,7 @@ class CannotAuthenticate(AnswerbackError):
 
 
 class AuthPage(msgspec.Struct, frozen=True, kw_only=True):
-    """An authenticator's page, which needs no credentials."""
+    """A page served for the authenticator, without credentials."""
 
     answer: Callable[[bytes], bytes]
     """Returns JSON for the request's body; if it raises an AnswerbackError, the error is sent."""
@@ -121,16 +121,16 @@ class Credentials(msgspec.Struct, frozen=True):
     query: bytes
     """The query string."""
     headers: Sequence[tuple[bytes, bytes]]
-    """The names are in lower case; a name may occur several times."""
+    """The names are in lower case and may be repeated."""
 
     def __repr__(self) -> str:
         return f"<Credentials {self.method} {self.path}>"
 
 
 class Authenticator(Protocol):
-    """The members that your own class needs to authenticate HTTP requests.
+    """The members your own class must have to authenticate HTTP requests.
 
-    It may have the other members of `AppAuth` too, such as `pages`.
+    It may also have the other members of `AppAuth`, such as `pages`.
     """
 
     @property
@@ -150,9 +150,9 @@ class Authenticator(Protocol):
 
 
 class AppAuth(Authenticator):
-    """An app's authenticator, and what it says about logging in.
+    """An app's authenticator, and how its clients log in.
 
-    `OAuth` and `ApiKeys` are subclasses. An author's own class is adapted to it.
+    `OAuth` and `ApiKeys` are subclasses. An author's own class is adapted to this one.
     """
 
     url: str = ""
@@ -162,13 +162,13 @@ class AppAuth(Authenticator):
     scopes: tuple[str, ...] = ()
     """The scopes that every token must have."""
     security_schemes: Mapping[str, Any] = MappingProxyType({})
-    """The OpenAPI document's security schemes besides the bearer token."""
+    """Security schemes in the OpenAPI document, in addition to the bearer token."""
     loopback_only: bool = False
     """Whether only clients on this machine are served."""
     has_own_url: bool = True
-    """Whether the author gave the URL; otherwise `serve` sets it."""
+    """Whether the author set the URL; if not, `serve` sets it."""
     has_logins: bool = True
-    """Whether users log in; otherwise programs have keys."""
+    """Whether users log in; if not, programs have keys."""
     without_credentials: str = "This needs a token: send it as Authorization: Bearer TOKEN"
     """The message to a client that sent no credentials."""
 
@@ -193,7 +193,7 @@ _MEMBERS = (
 
 
 class _AuthorsAuth(AppAuth):
-    """An author's own authenticator, which has some members of AppAuth."""
+    """An author's own authenticator, which may lack some members of AppAuth."""
 
     def __init__(self, given: Authenticator) -> None:
         self._given = given
@@ -221,7 +221,7 @@ class _AuthorsAuth(AppAuth):
 
 
 def checked_authenticator(given: object) -> AppAuth:
-    """Return *given* as an `AppAuth`; raise TypeError, which must not show it, if it is wrong."""
+    """Return *given* as an `AppAuth`; the TypeError for a wrong value must not show it."""
     name = type(given).__name__
     if isinstance(given, type):
         raise TypeError(f"auth is the class {given.__name__} itself; write {given.__name__}(…)")
@@ -240,7 +240,7 @@ def checked_authenticator(given: object) -> AppAuth:
 
 
 def bearer_challenge(challenge: Challenge, **more: str) -> str:
-    """Return the value of `WWW-Authenticate` (RFC 6750); *more* holds further parameters."""
+    """Return the value of `WWW-Authenticate` (RFC 6750); *more* has extra parameters."""
     parameters = {
         "error": challenge.error or "",
         "error_description": challenge.description if challenge.error else "",

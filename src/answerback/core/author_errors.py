@@ -22,11 +22,11 @@ def did_you_mean(found: Sequence[str], *, quoted: bool = True) -> str:
 def similar_names(name: str, known: Iterable[str], limit: int = 1) -> list[str]:
     """Return up to *limit* known names that the caller may have meant by *name*.
 
-    If there are many, only the *_MAX_COMPARED* nearest by their letters and lengths are compared.
+    If there are many, only the *_MAX_COMPARED* closest in letters and length are compared.
     """
     import difflib
 
-    # Known names are at most 128 characters long, and difflib is slow on long texts.
+    # Known names are at most 128 characters long, and difflib is slow on long strings.
     name, known = name[:128], list(known)
     folded = name.casefold()
     if same := [each for each in known if each.casefold() == folded]:
@@ -44,7 +44,7 @@ _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
 def author_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Return the traceback without our and importlib's frames before and after the author's own."""
+    """Return the traceback without our frames and importlib's before and after the author's."""
     while trace is not None and _is_internal(trace):
         trace = trace.tb_next
     frame = trace
@@ -63,7 +63,7 @@ def _is_internal(trace: TracebackType) -> bool:
 class HideLibraryFrames:
     """Hides the library's frames in the traceback if the library rejects an argument.
 
-    The author's own exceptions, and those of other libraries, keep all frames.
+    Exceptions from the author's code and from other libraries keep all their frames.
     """
 
     def __enter__(self) -> None: ...

@@ -1,6 +1,6 @@
 """Content blocks: text, images, audio, links and embedded resources.
 
-They know nothing about wires and dialects.
+They know nothing about wires or dialects.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class Text(msgspec.Struct, frozen=True):
 if TYPE_CHECKING:
 
     class MediaOptions(TypedDict, total=False):
-        """The arguments that `Image` and `Audio` take by name."""
+        """The keyword arguments of `Image` and `Audio`."""
 
         url: str | None
-        """The address of the file, in place of its bytes."""
+        """The file's URL, instead of its bytes."""
         alt: str | None
         """Alternative text for models and people who cannot see or hear it."""
         width: int | None
@@ -78,12 +78,12 @@ if TYPE_CHECKING:
         height: int | None
         """The height in pixels."""
         caption: str | None
-        """A caption, shown with it."""
+        """A caption to show with it."""
         annotations: Annotations | None
         """Audience, priority and last change."""
 
     class EmbeddedOptions(TypedDict, total=False):
-        """The arguments that `Embedded` takes by name."""
+        """The keyword arguments of `Embedded`."""
 
         annotations: Annotations | None
         """Audience, priority and last change."""
@@ -107,7 +107,7 @@ _INSTEAD = {
 class _HintsAtArguments(msgspec.StructMeta):
     """Says what to write instead of an argument of another library's image class."""
 
-    # Hidden from type checkers, which would stop checking the arguments.
+    # Hidden from type checkers, which would otherwise stop checking the arguments.
     if not TYPE_CHECKING:
 
         def __call__(self, *args, **kwargs):
@@ -125,7 +125,7 @@ class _HintsAtArguments(msgspec.StructMeta):
 
 class _Bytes(msgspec.Struct, frozen=True, metaclass=_HintsAtArguments):
     data: bytes = b""
-    """The bytes, or their base64 text."""
+    """The bytes, raw or as base64 text."""
     mime: str = ""
     """The media type of the bytes, such as "image/png" or "audio/mpeg"."""
     meta: Meta = None
@@ -161,7 +161,7 @@ class _Media(_Bytes, frozen=True, kw_only=True):
 
         mime = mimetypes.guess_type(str(path))[0]
         if mime is None:
-            raise ValueError(f"no media type is known for {str(path)!r}; give data and mime")
+            raise ValueError(f"no media type is known for {str(path)!r}; pass data and mime")
         return cls(Path(path).read_bytes(), mime, meta, **more)
 
 
@@ -187,7 +187,7 @@ def check_meta(meta: object, place: Place, argument: str = "meta") -> None:
 
 
 class Image(_Media, frozen=True):
-    """An image: its bytes or their base64 text, and its media type; or its URL."""
+    """An image: its bytes, raw or as base64 text, and its media type; or its URL."""
 
     type: ClassVar[Literal["image"]] = "image"
     """The block's type in MCP."""
@@ -203,7 +203,7 @@ class Image(_Media, frozen=True):
 
 
 class Audio(_Media, frozen=True):
-    """Audio: its bytes or their base64 text, and its media type; or its URL."""
+    """Audio: its bytes, raw or as base64 text, and its media type; or its URL."""
 
     type: ClassVar[Literal["audio"]] = "audio"
     """The block's type in MCP."""
@@ -235,11 +235,11 @@ class Link(_Named, frozen=True, kw_only=True):
     title: str | None = None
     """The title that people see."""
     description: str | None = None
-    """What the resource is, for models."""
+    """A description of the resource, for models."""
     mime: str | None = None
     """The resource's media type."""
     metadata: dict[str, Any] | None = None
-    """Your own facts about the resource, for the envelope dialect."""
+    """Your own metadata about the resource, for the envelope dialect."""
     annotations: Annotations | None = None
     """Audience, priority and last change."""
     meta: Meta = None
@@ -263,7 +263,7 @@ class Embedded(msgspec.Struct, frozen=True):
     text: str | None = None
     """The contents, if they are text."""
     blob: bytes | None = None
-    """The contents, if they are bytes: the bytes or their base64 text."""
+    """The contents, if they are binary: bytes or base64 text."""
     mime: str | None = None
     """The media type of the contents."""
     title: str | None = None
@@ -313,7 +313,7 @@ class Icon(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_HintsAtAr
     sizes: tuple[str, ...] | None = None
     """The available sizes, such as ("48x48",)."""
     theme: Literal["light", "dark"] | None = None
-    """The background that it is meant for."""
+    """The background it is designed for."""
 
 
 Block: TypeAlias = Text | Image | Audio | Link | Embedded
@@ -321,7 +321,7 @@ BLOCKS = (Text, Image, Audio, Link, Embedded)
 
 
 def changed_block(block: Block, **changes: object) -> Block:
-    """Return a copy with *changes*, without checking `_meta`: it may be another server's."""
+    """Return a copy with *changes*, without checking `_meta`, which may be another server's."""
     changed: Block = cast("Any", block).__copy__()
     for name, value in changes.items():
         msgspec.structs.force_setattr(changed, name, value)
@@ -348,7 +348,7 @@ METHODS: dict[str, type[Block]] = {
     "to_audio_content": Audio,
     "to_resource_content": Embedded,
 }
-"""The methods of `Image`, `Audio` and `File` in FastMCP and in the SDK that make a block."""
+"""The methods that make a block from FastMCP's and the SDK's `Image`, `Audio` and `File`."""
 
 
 @lru_cache(maxsize=1_000)

@@ -23,8 +23,8 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 def spawn(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]]) -> asyncio.Task[T]:
     """Run *work* in a task, which stays in *tasks* until it ends.
 
-    An event loop has only weak references to its tasks: without another reference, a task may
-    vanish before it ends.
+    An event loop keeps only weak references to its tasks, so a task without any other reference
+    may be garbage-collected before it ends.
     """
     loop = running_loop()
     if loop is None:

@@ -1,4 +1,4 @@
-"""Files that only their owner may read, and open files that were moved, deleted or emptied."""
+"""Creates private files, and detects open files that were moved, deleted or emptied."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _ALL_USERS = 0o007
 def make_private(path: str, *, beside: tuple[str, ...] = ()) -> None:
     """Create the file for its owner only, or restrict an existing one that all users can open.
 
-    *beside* lists the suffixes of files that SQLite may have left beside it. A file that is open
-    only to its group stays open to it, because that was a choice.
+    *beside* lists the suffixes of files that SQLite may have left next to it. A file that only
+    its group can open is left alone, because somebody chose that.
     """
     # For a dangling link, the file is created where the link points.
     target = os.path.realpath(path)
@@ -22,7 +22,7 @@ def make_private(path: str, *, beside: tuple[str, ...] = ()) -> None:
     except FileExistsError:
         # It is not opened: closing it would drop this process's SQLite locks.
         for each in (target, *(target + ending for ending in beside)):
-            # It may not exist, or belong to another user.
+            # It may not exist, or may belong to another user.
             with suppress(OSError):
                 mode = os.stat(each).st_mode
                 if stat.S_ISREG(mode) and mode & _ALL_USERS:
@@ -51,7 +51,7 @@ class FileIdentity:
         self._path = path
         self._opened = self._stat()
         self._fd: int | None = None
-        # The descriptor only serves to count links. Closing an ordinary one would drop SQLite's
+        # The descriptor is used only to count links. Closing an ordinary one would drop SQLite's
         # locks, so there is none on a system without O_PATH.
         flags = getattr(os, "O_PATH", None)
         if flags is not None:

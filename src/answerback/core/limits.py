@@ -29,19 +29,19 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 100
     """How many tasks may run at a time in one worker; further tasks wait."""
     queue: int = 10_000
-    """How many tasks of each tool may wait for a worker; others are refused with UNAVAILABLE."""
+    """How many tasks per tool may wait for a worker; further ones are refused with UNAVAILABLE."""
     per_owner: int = 1_000
     """How many unfinished tasks a user may have; further ones are refused with RATE_LIMITED."""
     result_bytes: int = 4 * 1024 * 1024
-    """The largest result; a larger one becomes the error TOO_LARGE."""
+    """The largest result; a larger one becomes a TOO_LARGE error."""
     answer_bytes: int = 1024 * 1024
-    """The largest answers that a client may send at once; larger ones are refused."""
+    """The maximum size of the answers that a client sends at once; larger ones are refused."""
     total_bytes: int = 256 * 1024 * 1024
-    """The total size of all records; above it, new tasks are refused with UNAVAILABLE."""
+    """The total size of all records; above that, new tasks are refused with UNAVAILABLE."""
     retention: float = 3600.0
     """How many seconds after its creation a task's record is removed."""
     max_retention: float = 7 * 24 * 3600.0
-    """The longest retention that a client may ask for, in seconds."""
+    """The longest retention that a client may request, in seconds."""
 
     def __post_init__(self) -> None:
         given = msgspec.structs.asdict(self)
@@ -96,13 +96,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 1000
     """How many calls may be in flight at a time; further calls are refused with UNAVAILABLE."""
     seconds: float | None = None
-    """The time-out of tools without their own `timeout`; None means no time-out."""
+    """The time-out for tools without their own `timeout`; None means no time-out."""
     wait: float = 30.0
-    """How many seconds a call waits for a thread while no running call ends; then it is refused."""
+    """How many seconds a call waits for a thread if no running call ends; then it is refused."""
     gates: float = 10.0
     """How many seconds a gate may take; a call whose gate takes longer is refused."""
     shutdown: float = 30.0
-    """How many seconds running calls have to finish at shutdown, and the lifespan to end."""
+    """How many seconds running calls have to finish at shutdown, and the lifespan has to end."""
 
     values: int = 200_000
     """How many values a call's arguments may have if pydantic reads any of them."""
@@ -117,26 +117,26 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         if self.values < 1:
             raise ValueError("arguments must have at least one value")
         if self.seconds is not None and self.seconds <= 0:
-            raise ValueError(f"a tool cannot take {self.seconds!r} seconds; give more, or None")
+            raise ValueError(f"a tool cannot take {self.seconds!r} seconds; allow more, or None")
         if self.wait <= 0:
-            raise ValueError(f"a call cannot wait {self.wait!r} seconds; give more")
+            raise ValueError(f"a call cannot wait {self.wait!r} seconds; allow more")
         if self.gates <= 0:
-            raise ValueError(f"a gate cannot take {self.gates!r} seconds; give more")
+            raise ValueError(f"a gate cannot take {self.gates!r} seconds; allow more")
         if self.shutdown <= 0:
-            raise ValueError(f"a shutdown cannot take {self.shutdown!r} seconds; give more")
+            raise ValueError(f"a shutdown cannot take {self.shutdown!r} seconds; allow more")
         wrong: object = self.tasks
         if not isinstance(wrong, TaskLimits):
-            raise TypeError(f"tasks={wrong!r} should be a TaskLimits of answerback.options")
+            raise TypeError(f"tasks={wrong!r} should be a TaskLimits from answerback.options")
         wrong = self.replies
         if not isinstance(wrong, ReplyLimits):
-            raise TypeError(f"replies={wrong!r} should be a ReplyLimits of answerback.options")
+            raise TypeError(f"replies={wrong!r} should be a ReplyLimits from answerback.options")
 
 
 DEFAULT_LIMITS = Limits()
 LARGE_BODY = 64 * 1024
 """A body or result of this size is sent in pieces, because joining them would copy it."""
 MAX_BODY = 4 * 1024 * 1024
-"""The largest request body over HTTP and CGI, in bytes; a server option changes it."""
+"""The largest request body over HTTP and CGI, in bytes; a server option can change it."""
 
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -144,19 +144,19 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_WIDE_BYTES = 32 * 1024 * 1024
 """The largest message with non-ASCII characters, which take up to four times the memory."""
 MAX_VALUES = 1_000_000
-"""The most values and names in a message; an array or object counts as four."""
+"""The maximum number of values and names in a message; an array or object counts as four."""
 MAX_BLOCKS = 10_000
-"""The most blocks in a reply, contents in a resource, messages in a prompt, entries in a list."""
+"""Maximum blocks in a reply, contents in a resource, messages in a prompt, entries in a list."""
 MAX_LIST_BYTES = 16 * 1024 * 1024
-"""The total size of a list's pages after which no further page is requested."""
+"""Once a list's pages reach this total size, no further page is requested."""
 MAX_INNER_BYTES = 16 * 1024 * 1024
-"""The largest text inside a reply that is read as JSON."""
+"""The largest text block in a reply that is parsed as JSON."""
 MAX_REPAIRED_BYTES = 4 * 1024 * 1024
-"""The largest text that is repaired if it is nearly JSON."""
+"""The largest text block that is repaired if it is almost valid JSON."""
 LARGE = 64 * 1024
 """Larger messages are decoded and read on a thread, while the caller's time-out keeps running."""
 MANY_BLOCKS = 500
-"""A reply with more blocks is read on a thread too, however small it is."""
+"""A reply with more blocks than this is also read on a thread, however small it is."""
 
 
 class ReceivedLimits(msgspec.Struct, frozen=True):

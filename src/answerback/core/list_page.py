@@ -9,8 +9,8 @@ import msgspec
 T = TypeVar("T")
 
 
-# A base class, because `items` is positional and the other fields are keyword-only: msgspec makes
-# all fields of a class either one or the other.
+# A base class, because `items` is positional and the other fields are keyword-only: in msgspec,
+# all fields of a class are either one or the other.
 class _Items(msgspec.Struct, Generic[T], frozen=True):
     items: list[T]
     """The items on this page."""
@@ -19,7 +19,7 @@ class _Items(msgspec.Struct, Generic[T], frozen=True):
 class Page(_Items[T], Generic[T], frozen=True, kw_only=True):
     """A page of a long list: `return Page(rows, total=7253, next="after row 50")`.
 
-    `next` is your own text. Callers get it signed, and you get it back when they send a `cursor`.
+    `next` is any string you choose. Callers receive it signed, and send it back as a `cursor`.
     """
 
     returned: int = 0
@@ -42,7 +42,7 @@ class StoredPart(msgspec.Struct, frozen=True, array_like=True):
     """Where the list is in the reply, such as "items"."""
     offset: int
     at: int = 0
-    """The byte offset in the reply of the item at *offset*; 0 if unknown."""
+    """The byte offset, within the reply, of the item at *offset*; 0 if unknown."""
     end: int = 0
     """The byte offset where the list ends."""
     count: int = 0

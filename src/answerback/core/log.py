@@ -19,7 +19,7 @@ def logger(name: str = "answerback") -> Logger:
 
 
 def set_up_logging(level: str | None) -> None:
-    """Let every logger write to stderr at *level* and above; keep the author's own handlers."""
+    """Make every logger write to stderr at *level* and above; keep the author's own handlers."""
     if level is None:
         return
     import logging

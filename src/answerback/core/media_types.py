@@ -48,12 +48,12 @@ def normalized_base64(data: str) -> str | None:
 
 
 def detected_media_type(data: str) -> str | None:
-    """Return the media type of the bytes whose base64 is *data*, if it is one of those above."""
+    """Return the media type of the bytes whose base64 is *data*, if it is listed above."""
     return media_type_of(decode_base64(data[:_HEAD]) or b"")
 
 
 def media_type_of(head: bytes) -> str | None:
-    """Return the media type of the bytes, if it is one of those above."""
+    """Return the media type of the bytes, if it is listed above."""
     if head.startswith(b"RIFF"):
         return {b"WEBP": _WEBP, b"WAVE": _WAV}.get(head[8:12])
     return next((mime for magic, mime in _MAGIC.items() if head.startswith(magic)), None)

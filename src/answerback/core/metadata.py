@@ -1,4 +1,4 @@
-"""`_meta`: the keys that hosts know, their types, and a check of an author's keys."""
+"""`_meta`: the keys that hosts know, their types, and a check for authors' keys."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .author_errors import did_you_mean
 from .json_value import is_number
 
 APPS_SDK = "Apps SDK reference, 2026-06-27"
-"""developers.openai.com/apps-sdk/reference on that day."""
+"""developers.openai.com/apps-sdk/reference as of that day."""
 APPS_SDK_EXAMPLES = "examples of the Apps SDK, 2025-10; no longer in its reference"
 MCP_APPS = "MCP Apps 2026-01-26, ext-apps 2.0.4"
 
 Place: TypeAlias = Literal["tool", "result", "resource", "content", "block", "request"]
 """The object that the `_meta` belongs to.
 
-A resource is an entry in a list, a content is what `resources/read` sends or what an embedded
-resource holds, and a block is any other content block.
+A resource is an entry in a list, a content is sent by `resources/read` or held by an embedded
+resource, and a block is any other content block.
 """
 
 
@@ -194,11 +194,11 @@ KEYS: tuple[MetaKey, ...] = (
     MetaKey("openai/userAgent", TEXT, _REQUEST, APPS_SDK),
     # Roughly where the user is.
     MetaKey("openai/userLocation", LOCATION, _REQUEST, APPS_SDK),
-    # An anonymous name for the user.
+    # An anonymous id for the user.
     MetaKey("openai/subject", TEXT, _REQUEST, APPS_SDK),
-    # An anonymous name for the conversation.
+    # An anonymous id for the conversation.
     MetaKey("openai/session", TEXT, _REQUEST, APPS_SDK),
-    # An anonymous name for the user's organization.
+    # An anonymous id for the user's organization.
     MetaKey("openai/organization", TEXT, _REQUEST, APPS_SDK),
 )
 """The `apps` convention puts widget keys into results, so they may occur there too."""
@@ -221,7 +221,7 @@ SecurityScheme: TypeAlias = NoAuthScheme | OAuth2Scheme
 
 
 class UiCsp(TypedDict, total=False):
-    """The origins that a widget may use, as MCP Apps writes them."""
+    """The origins that a widget may use, in MCP Apps' format."""
 
     connectDomains: Sequence[str]
     resourceDomains: Sequence[str]
@@ -230,7 +230,7 @@ class UiCsp(TypedDict, total=False):
 
 
 class OpenAICsp(TypedDict, total=False):
-    """The origins that a widget may use, as ChatGPT writes them."""
+    """The origins that a widget may use, in ChatGPT's format."""
 
     connect_domains: Sequence[str]
     resource_domains: Sequence[str]
@@ -353,13 +353,13 @@ _GIVEN_BY: dict[Place, str] = {
     "result": "success(meta=…) or failure(meta=…)",
     "content": "app.widget(…) or app.resource(uri, content_meta=…)",
 }
-"""How an author sets a key in its first place."""
+"""How an author sets a key, by the first place that it may occur in."""
 
 _SENT_BY_CLIENTS = "clients send it; read it from ctx.request.hints"
 
 
 def _warn(message: str) -> None:
-    """Warn at the author's line, which is the nearest one outside this package."""
+    """Warn at the author's line: the nearest one outside this package."""
     package = __name__.partition(".")[0]
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
@@ -374,7 +374,7 @@ def check_meta(
     *,
     misspelt: Callable[[str], None] = _warn,
 ) -> None:
-    """Raise TypeError or ValueError if a host key is misplaced or wrong.
+    """Raise TypeError or ValueError if a host key is misplaced or has a wrong value.
 
     *argument* is the name of the author's parameter. A value that is not a dict is not checked
     here: it is rejected later, with the whole reply or the tool's options. *misspelt* receives
@@ -413,7 +413,7 @@ def _check_value(value: Any, kind: ValueKind, path: str) -> None:
 
 @lru_cache(256)
 def _near_key(name: str) -> str | None:
-    """Call `_near` and cache the result: a reply may have a new host key in every call."""
+    """Call `_near` and cache the result: every reply may have the same unknown host key."""
     return _near(name, sorted(_NAMES))
 
 

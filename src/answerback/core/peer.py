@@ -33,7 +33,7 @@ class Log(msgspec.Struct, frozen=True):
     data: Any
     """A value that JSON can express."""
     logger: str | None = None
-    """The name of the part that logged it."""
+    """The name of the component that logged it."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """The text that the user or the model is asked; empty if there is none."""
+        """The question for the user or the model; empty if there is none."""
         if self.method != "sampling/createMessage":
             return str(self.params.get("message", ""))
         contents = [each.get("content") for each in self.params.get("messages", ())]
@@ -79,14 +79,14 @@ class Abilities(msgspec.Struct, frozen=True):
     roots: bool = False
     """Whether the client can list its roots: the directories a tool may work in."""
     ask_again: bool = False
-    """Whether the user answers at once, at a terminal; an invalid answer is asked for again."""
+    """Whether the user answers at once, at a terminal, and is asked again after a bad answer."""
 
 
 NO_ABILITIES = Abilities()
 
 
 class RequestSource(Protocol):
-    """A call's request, as its wire received it; a Peer is one too."""
+    """A call's request, as received by its wire; every Peer is one."""
 
     @property
     def user(self) -> User | None:
@@ -97,7 +97,7 @@ class RequestSource(Protocol):
 
 
 class Cancellation:
-    """A call's cancellation state, and the callbacks to run on cancellation. Any thread may use it.
+    """A call's cancellation state, and the callbacks to run on cancellation. Thread-safe.
 
     It needs no lock: whichever thread takes a callback from the list calls it.
     """
@@ -167,10 +167,10 @@ class Peer(Cancellation):
         return RequestInfo(wire)
 
     def notify(self, note: Progress | Log) -> None:
-        """Send a notification; never block. Any thread may call it."""
+        """Send a notification without blocking. May be called from any thread."""
 
     def release_stream(self) -> None:
-        """Let the response stream begin: the call has passed the gates."""
+        """Allow the response stream to start: the call has passed the gates."""
 
     def close_stream(self) -> None:
         """Close the response stream; the client may resume it."""
@@ -201,7 +201,7 @@ class NoPeer(Peer):
     """The peer for a call without one: drops progress and sends log messages to `logging`."""
 
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Do nothing: such a call is never cancelled, and all of them share this peer."""
+        """Do nothing: such calls are never cancelled, and all of them share this peer."""
         return _nothing
 
     def notify(self, note: Progress | Log) -> None:

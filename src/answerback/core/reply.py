@@ -91,7 +91,7 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """A list or text in the data that is sent only in part."""
+    """A list or string in the data of which only part is sent."""
 
     path: str
     """The path in the returned data: "items", "user.posts", "" for the data itself."""
@@ -104,7 +104,7 @@ class Cut(msgspec.Struct, frozen=True):
 
 
 class Received(msgspec.Struct, frozen=True):
-    """The source of a reply made by `read`: the value, where its data was, what was wrong."""
+    """The source of a reply made by `read`: the value, where its data was found, what was wrong."""
 
     raw: Any = None
     data_from: str | None = None
@@ -132,7 +132,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     encoded: bytes | None = None
     """The checked JSON of `data`; dialects insert it without encoding the data again."""
     shape: Shape | None = None
-    """How the data is wrapped, unless the return annotation says so."""
+    """How the data is wrapped, unless the return annotation decides it."""
     contract: Contract | None = None
     """The called app's contract; only `app.call` sets it."""
     cuts: tuple[Cut, ...] = ()
@@ -161,12 +161,12 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
 
     @property
     def data_from(self) -> str | None:
-        """The place that `read` took the data from: "structuredContent", "text", "body", …"""
+        """Where `read` found the data: "structuredContent", "text", "body", …"""
         return None if self.received is None else self.received.data_from
 
     @property
     def raw(self) -> Any:
-        """The whole value that `read` read: decoded JSON, bytes, or an HTTP response."""
+        """The complete value passed to `read`: decoded JSON, bytes, or an HTTP response."""
         return None if self.received is None else self.received.raw
 
     @property
@@ -182,7 +182,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def for_model(self, budget: int | None = None, *, untrusted: bool = False) -> str:
         """Return this reply's text for a model.
 
-        *budget* is the maximum number of characters; a longer text is cut, with a note. With
+        *budget* is the maximum number of characters; longer text is truncated, with a note. With
         *untrusted*, the text is put between two markers that it cannot contain.
         """
         from ..dialects.model_text import text_for_model
@@ -192,9 +192,9 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def blocks_for_model(
         self, budget: int | None = None, *, untrusted: bool = False
     ) -> tuple[Block, ...]:
-        """Like `for_model`, but return blocks: texts, and images and audio unchanged.
+        """Like `for_model`, but return blocks: text, with images and audio unchanged.
 
-        *budget* is the maximum number of characters. *untrusted* puts the texts between markers.
+        *budget* is the maximum number of characters. *untrusted* puts the text between markers.
         """
         from ..dialects.model_text import blocks_for_model
 
@@ -269,13 +269,13 @@ def success(
     """Make a successful reply from *text*, *data* or both; *content* follows the text.
 
     A first argument that is not text is the data: `success({"created": 1})`. If the data has a
-    `textContent` member, that is the text.
+    `textContent` member, it becomes the text.
     *meta* is for hosts and widgets; models do not read it. A misspelt host key causes a warning.
     """
     if unknown:
         raise _unknown_argument("success", min(unknown))
     if text is not None and not isinstance(text, str):
-        # The data was given in place of the text.
+        # The data was passed in place of the text.
         name = type(text).__name__
         if isinstance(text, BLOCKS):
             write = f"write content=[{name}(…)]"

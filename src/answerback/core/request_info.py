@@ -1,4 +1,4 @@
-"""RequestInfo: what a tool's author can read about a call's request.
+"""RequestInfo: what a tool can find out about the request that called it.
 
 Each wire has a subclass that reads a member only when it is used, so other calls pay nothing.
 A member is None on a wire that does not have it.
@@ -34,7 +34,7 @@ class Location(msgspec.Struct, frozen=True):
 
 
 class ClientHints(msgspec.Struct, frozen=True):
-    """A request's hints. A member is None if the client did not send it, or sent nonsense."""
+    """A request's hints. A member is None if the client did not send it or its value is invalid."""
 
     locale: str | None = None
     """The user's language, such as "en-GB"."""
@@ -43,13 +43,13 @@ class ClientHints(msgspec.Struct, frozen=True):
     location: Location | None = None
     """Roughly where the user is."""
     subject: str | None = None
-    """An anonymous name for the user, for rate limits."""
+    """An anonymous id for the user, for rate limits."""
     session: str | None = None
-    """A name for the conversation, for linking its calls."""
+    """An id for the conversation, to link its calls."""
     organization: str | None = None
-    """An anonymous name for the user's organization."""
+    """An anonymous id for the user's organization."""
     widget_session: str | None = None
-    """A name for the widget on the page, for linking its calls."""
+    """An id for the widget on the page, to link its calls."""
 
 
 def _location(found: Json) -> Location | None:
@@ -154,7 +154,7 @@ class RequestInfo:
 
     @cached_property
     def session(self) -> str | None:
-        """A name for the MCP session, the same in all its requests, but not the session's id."""
+        """Identifies the MCP session in all its requests, but is not the session id itself."""
         return None
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Recognises secrets by their names and forms, and masks them in texts, values and URLs."""
+"""Recognises secrets by their names and forms, and masks them in text, values and URLs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECRET = re.compile(
 _SEPARATORS = re.compile(r"[-_ .]+")
 _BRACKETS = re.compile(r"[\[\]'\"]+")
 _NO_NAME = re.compile(r"[^\w.-]+")
-# Names with one wrong, missing, additional or swapped letter also count. Shorter words are not in
+# Names with one wrong, missing, extra or swapped letter also count. Shorter words are not in
 # the list, because they are one letter away from ordinary names.
 _WORDS = ("password", "passphrase", "passcode", "secret", "apikey", "privatekey", "credential")
 
@@ -54,7 +54,7 @@ def is_secret_path(path: str, aliases: frozenset[str] = frozenset()) -> bool:
 
 
 def has_secret_name(text: str) -> bool:
-    """Return whether the text resembles a JSON array or object that contains a secret's name."""
+    """Return whether the text looks like a JSON array or object that contains a secret's name."""
     if not text.lstrip().startswith(("[", "{")):
         return False
     return any(map(is_secret_name, _NO_NAME.split(text)))
@@ -238,7 +238,7 @@ _CLUES = tuple(
 
 
 class Secret(NamedTuple):
-    """The start and end of a secret in a text, and its kind, such as `bearer`."""
+    """The start and end of a secret in a string, and its kind, such as `bearer`."""
 
     start: int
     end: int
@@ -246,7 +246,7 @@ class Secret(NamedTuple):
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Test a text or its JSON encoding quickly: False only if there is no secret."""
+    """Test text or its JSON encoding quickly; False means that there is no secret."""
     for letter, pattern in _CLUES:  # noqa: SIM110 -- any() takes twice as long
         if letter in text and pattern.search(text):
             return True
@@ -254,7 +254,7 @@ def may_hold_secrets(text: str) -> bool:
 
 
 def secrets_in(text: str) -> Iterator[Secret]:
-    """Yield the secrets in a text; placeholders and well-known examples are left out."""
+    """Yield the secrets in the text; placeholders and well-known examples are left out."""
     if may_hold_secrets(text):
         for kind, pattern, is_real in _KINDS:
             for found in pattern.finditer(text):
@@ -264,7 +264,7 @@ def secrets_in(text: str) -> Iterator[Secret]:
 
 
 _MAX_VALUES = 2_000
-# A shorter text is part of many others, and masking it would make them unreadable.
+# A shorter value occurs inside many words, and masking it would make the text unreadable.
 _MIN_LENGTH = 4
 # How much of a value is enough to recognise it if the rest was cut off.
 _START_LENGTH = 16
@@ -273,11 +273,11 @@ _START_LENGTH = 16
 def walk_values(
     value: Json, aliases: frozenset[str] = frozenset(), is_secret: bool = False
 ) -> Iterator[tuple[Json, bool]]:
-    """Yield *value* and each value in it, and whether it is a secret because of a name above it.
+    """Yield *value* and each value in it, and whether a name above it makes it a secret.
 
     JSON inside strings is read too. Containers, null and booleans are not secrets.
     """
-    # A stack instead of recursion, because JSON in a string adds depth of its own. It holds
+    # A stack instead of recursion, because JSON in a string adds more depth. It holds
     # iterators, so that a caller that stops early does not pay for the rest.
     waiting = [iter([(value, is_secret)])]
     while waiting:
@@ -329,7 +329,7 @@ def quotes_secret(
 
 
 def written_forms(value: str) -> tuple[str, ...]:
-    """Return a secret value unchanged and as Python and JSON write it; empty if it is too short."""
+    """Return a secret value as is and as written by Python and JSON; empty if it is too short."""
     if len(value) < _MIN_LENGTH:
         return ()
     in_json = value.replace("\\", "\\\\").replace('"', '\\"')
@@ -452,7 +452,7 @@ def mask_pointer(pointer: str, known: Iterable[str] = ()) -> str:
 
 
 def mask_url(url: str) -> str:
-    """Return the URL without passwords, tokens, secret parameters and secrets of a known form."""
+    """Return the URL without passwords, tokens, secret parameters or secrets of a known form."""
     return _without(url, chain(_form_spans(url), url_spans(url)))
 
 
@@ -474,10 +474,10 @@ def mask_command(words: Sequence[str]) -> list[str]:
 
 
 class Masker:
-    """A masker for the texts of one call.
+    """Masks the secrets in one call's text.
 
     A value under a secret's name, in one of the JSON *bodies*, is masked wherever else it
-    appears: in a message about an argument, or in the text that repeats the data. *aliases* are
+    appears: in a message about an argument, or in text that repeats the data. *aliases* are
     further secret names.
     """
 

@@ -27,16 +27,16 @@ class Shape(msgspec.Struct, frozen=True):
     structured: bool = True
     """False: MCP sends only the text, without structuredContent."""
     message: bool = False
-    """MCP's object may also have a `message`: what the reply's blocks say besides the data."""
+    """MCP's object may also have a `message`: what the reply's blocks say beyond the data."""
     lines: bool = False
-    """MCP's content may also have a text with a line for each link, audio block and binary file."""
+    """MCP's content may also have a text block with a line per link, audio block or binary file."""
 
     def wrap(self, encoded: bytes) -> bytes:
         """Return the wrapped JSON of *encoded* data."""
         return b"".join(self.wrap_in_pieces(encoded))
 
     def wrap_in_pieces(self, encoded: bytes) -> tuple[bytes, bytes, bytes]:
-        """Return the wrapped JSON in three pieces: the second is large data, not copied."""
+        """Return the wrapped JSON in three pieces: the second is the data, which is not copied."""
         match self.wrapping:
             case "result":
                 return (b'{"result":', encoded, b"}")
@@ -64,7 +64,7 @@ class Shape(msgspec.Struct, frozen=True):
                 return sent
 
     def wrap_schema(self, schema: JsonObject) -> JsonObject:
-        """Return the wrapped data's schema for the data's *schema*."""
+        """Return the schema of the wrapped data, given the data's own *schema*."""
         match self.wrapping:
             case "result":
                 return _object_schema({"result": schema}, schema)
@@ -89,7 +89,7 @@ class Shape(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, lines=True)
 
     def without_additions(self) -> Shape:
-        """Return the shape for wires other than MCP: without `message` and `lines`."""
+        """Return the shape for wires other than MCP: without `message` or `lines`."""
         if not self.message and not self.lines:
             return self
         return msgspec.structs.replace(self, message=False, lines=False)
@@ -118,7 +118,7 @@ _DEFINITIONS = ("$defs", "definitions")
 
 
 def _object_schema(properties: JsonObject, source: JsonObject) -> JsonObject:
-    """Return an object schema of *properties*; the `$defs` of *source* move to its root."""
+    """Return an object schema with *properties*; the `$defs` of *source* move to its root."""
     definitions = {name: source[name] for name in _DEFINITIONS if name in source}
     bare = {
         name: {key: value for key, value in part.items() if key not in _DEFINITIONS}

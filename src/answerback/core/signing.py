@@ -42,7 +42,7 @@ class Signer:
         return urlsafe_b64encode(token).rstrip(b"=").decode()
 
     def verify(self, token: str, purpose: bytes) -> bytes | None:
-        """Return the payload; None if the token has another purpose, an old key or is forged."""
+        """Return the payload; None if the token has another purpose or an old key, or is forged."""
         try:
             signed = urlsafe_b64decode(token.encode("ascii") + b"=" * (-len(token) % 4))
         except ValueError:
@@ -58,9 +58,9 @@ class Signer:
 
 
 def signer_from_environment() -> tuple[Signer, bool]:
-    """Return the signer, and whether its key was made only for this process and its children.
+    """Return the signer, and whether its key was generated for this process and its children.
 
-    The first secret in ANSWERBACK_SECRET signs. Raises WeakSecret.
+    The first secret in ANSWERBACK_SECRET is used to sign. Raises WeakSecret.
     """
     secrets = secrets_from_environment()
     return Signer(*(secrets or [os.urandom(32)])), not secrets
@@ -70,7 +70,7 @@ def signer_from_environment() -> tuple[Signer, bool]:
 def process_signer() -> Signer:
     """Return the signer that this process shares with its children.
 
-    Call it at registration, before a server forks, so that all workers have the same key.
+    Call this at registration, before a server forks, so that all workers have the same key.
     """
     return signer_from_environment()[0]
 

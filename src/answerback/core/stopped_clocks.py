@@ -73,7 +73,7 @@ class WaitingClocks:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Pause the clocks of all waiting calls, including those that start to wait later."""
+        """Pause the clocks of all waiting calls, including those that start waiting later."""
         self._is_asking = True
         for clocks in self._waiting:
             _pause(clocks)

@@ -28,7 +28,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Has `icons`, and the server's `description` and `websiteUrl`."""
     elicitation: bool = True
     choices: bool = True
-    """Has forms in which the user chooses several items from a list."""
+    """Has forms in which the user can choose several items from a list."""
     batches: bool = False
     tasks: bool = False
     """Has tasks in its core; later versions have them as an extension."""
@@ -46,7 +46,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return hash(self.name)
 
 
-# Each older version is the next newer one without the features that one added.
+# Each older version is the next newer one minus the features that it added.
 V2026_07_28 = Version(name="2026-07-28", stateless=True)
 V2025_11_25 = Version(name="2025-11-25", tasks=True)
 V2025_06_18 = Version(name="2025-06-18", icons=False, choices=False)

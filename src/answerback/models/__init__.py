@@ -2,7 +2,7 @@
 
 kit = to_openai(app)
 kit.tools                           # the JSON to send
-result = kit.run(server, call)      # makes a call that the model asks for
+result = kit.run(server, call)      # makes a call that the model requested
 kit.messages([result])              # the messages for the model
 """
 
@@ -30,7 +30,7 @@ def to_openai(tools: Any, *, strict: Strict = False, functions: bool = False) ->
     """Convert a set of tools for Chat Completions.
 
     *tools* is an App, a list of any library's MCP tools, or the result of `tools/list`. *strict*
-    asks for strict schemas, for all tools or the named ones, where nothing is lost. *functions*
+    asks for strict schemas, for all tools or the named ones, wherever nothing is lost. *functions*
     uses the API's original form, with `functions` and the "function" role.
     """
     write = _function if functions else _openai_tool

@@ -1,7 +1,7 @@
 """Plans that turn a model's arguments back into the tool's arguments.
 
 Converting a schema makes a plan wherever the provider's form of a value differs from the tool's.
-The plan of a value that stays unchanged is None.
+The plan for a value that stays unchanged is None.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Decoder(msgspec.Struct, frozen=True):
     def decode(self, value: Any) -> Any:
         """Return the arguments that the tool expects; *value* is not changed.
 
-        A value that does not fit the schema is passed on as it is, and the tool refuses it.
+        A value that does not fit the schema is passed on as is, and the tool refuses it.
         """
         return self._decode(value, self.plan, {})
 
@@ -141,7 +141,7 @@ def item_name(at: int) -> str:
 def fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], known: Known) -> bool:
     """Return whether *value* has the types and members of a converted schema.
 
-    *known* caches the answers for one call: recursive alternatives ask repeatedly.
+    *known* caches the results for one call: recursive alternatives repeat the same checks.
     """
     schema = target(schema, defs)
     key = (id(value), id(schema))

@@ -45,7 +45,7 @@ class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
     formats: frozenset[str] | None = None
     """The `format` values to keep; None keeps all."""
     all_required: bool = False
-    """Every property is required, and an optional one takes null instead."""
+    """Every property is required, and an optional one accepts null instead."""
     closed: bool = False
     """`additionalProperties` is false in each object, so maps become lists of pairs."""
     one_of: bool = True
@@ -79,7 +79,7 @@ class SetLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
-    """All of one provider's rules, and when and where they were read."""
+    """All of one provider's rules, with their date and source."""
 
     provider: Provider
     read_on: str
@@ -188,7 +188,7 @@ _DIGEST = 8
 
 
 def fitting_names(names: Iterable[str], rule: NameRule | None) -> dict[str, str]:
-    """Return an accepted name for each name; names that are accepted already stay unchanged.
+    """Return an accepted name for each name; names that are already accepted stay unchanged.
 
     New names do not depend on the order: if two would be the same, each ends with a digest of its
     original.
@@ -294,7 +294,7 @@ def _depth(schema: Any, defs: Mapping[str, Any], known: dict[str, int]) -> int:
     if isinstance(ref := schema.get("$ref"), str):
         name = ref.rpartition("/")[2]
         if name not in known:
-            # Inside itself it counts as zero.
+            # Inside itself, a definition counts as zero.
             known[name] = 0
             known[name] = _depth(defs.get(name), defs, known)
         return known[name]

@@ -1,4 +1,4 @@
-"""A set of tools in one provider's form, and what turns the model's calls back into tool calls."""
+"""A set of tools in one provider's format, which turns the model's calls back into tool calls."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from .schema_conversion import Converted, SchemaRefused, convert_schema
 _SCHEMA_NAMES = ("input_schema", "inputSchema", "parameters")
 """The member with the arguments' schema: in SDK 2, in MCP and SDK 1, and in FastMCP's tools."""
 _MAX_LISTED = 50
-"""How many tools the error about an unknown name lists."""
+"""How many tools the error for an unknown name lists."""
 _MAX_NAME = 100
 
 Strict: TypeAlias = bool | Collection[str]
 
 
 class ToolEntry(msgspec.Struct, frozen=True):
-    """The parts of a tool that a model gets."""
+    """The parts of a tool that are sent to a model."""
 
     name: str
     description: str
@@ -119,7 +119,7 @@ class ToolReport(msgspec.Struct, frozen=True):
 
 
 class ConversionReport(msgspec.Struct, frozen=True):
-    """The changes to each tool, and the date of the provider's rules; `str()` gives a report."""
+    """The changes to each tool, and the date of the provider's rules; `str()` returns a report."""
 
     provider: Provider
     """The provider."""
@@ -142,10 +142,10 @@ class ConversionReport(msgspec.Struct, frozen=True):
 
 
 class ModelTools:
-    """A set of tools in one provider's form.
+    """A set of tools in one provider's format.
 
-    `tools` is the JSON to send. `run` makes a call that the model asks for; `name_of` and
-    `arguments` only convert it. `messages` turns the replies into what the model gets. `report`
+    `tools` is the JSON to send. `run` makes a call that the model requested; `name_of` and
+    `arguments` only convert it. `messages` turns the replies into messages for it. `report`
     says what had to change.
     """
 
@@ -195,7 +195,7 @@ class ModelTools:
     def arguments(
         self, provider_name: str, raw: str | bytes | Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        """Return the arguments that the tool expects, from those that the model sent.
+        """Return the arguments that the tool expects, given the ones that the model sent.
 
         *raw* is JSON text or a mapping of JSON values. Raises InvalidInput for anything else.
         """
@@ -203,7 +203,7 @@ class ModelTools:
         given: Any = raw
         if isinstance(raw, str | bytes):
             try:
-                # Models send no text at all for a tool without arguments.
+                # Models may send an empty string for a tool without arguments.
                 given = msgspec.json.decode(raw) if raw.strip() else {}
             except (ValueError, RecursionError) as exc:
                 message = f"the arguments are not JSON: {exc}"
@@ -231,11 +231,11 @@ class ModelTools:
     def run(
         self, server: AsyncCalls | BlockingCalls, call: object
     ) -> RunResult | Coroutine[Any, Any, RunResult]:
-        """Make a call that the model asks for; return what `messages` takes, or a coroutine.
+        """Make a call that the model requested; return a result for `messages`, or a coroutine.
 
-        *server* is a connected server. *call* is one of the calls in the provider's form, as JSON
-        or as an object from its package. A made-up tool name or wrong arguments give a failed
-        reply; so does a tool whose server is still connecting, after a wait for the connection.
+        *server* is a connected server. *call* is a call in the provider's format, as JSON or as
+        an object from its package. A made-up tool name or wrong arguments result in a failed
+        reply; so does a tool whose server is still connecting, after waiting for the connection.
         Raises TypeError for anything other than a call.
         """
         asked = read_call(call, self.rules.provider)
@@ -274,7 +274,7 @@ class ModelTools:
         """Return the result of one call: a message, an item, a block or a part.
 
         *name* is the name in the model's call, which Gemini and the old `functions` need. *budget*
-        is the maximum number of characters in a text. *untrusted* puts the text between markers, as
+        is the maximum number of characters of text. *untrusted* puts the text between markers, as
         in `reply.for_model`. The result contains images if the provider accepts them there; in Chat
         Completions, `messages` adds them.
         """
@@ -290,7 +290,7 @@ class ModelTools:
         """Return everything to send after the calls in one of the model's responses.
 
         Each of *results* is `(call_id, reply)` or `(call_id, reply, name)`. *budget* is the maximum
-        number of characters in each text. *untrusted* puts the text between markers, as in
+        number of characters of text in each. *untrusted* puts the text between markers, as in
         `reply.for_model`.
         """
         found = [self._result(*each, budget=budget, untrusted=untrusted) for each in results]

@@ -1,4 +1,4 @@
-"""The messages that return a tool's result to a model, in each provider's form."""
+"""The messages that return a tool's result to a model, in each provider's format."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class ReplyParts(msgspec.Struct, frozen=True):
     """A reply's text, whether it failed, and the images and documents that the provider accepts."""
 
     text: str
-    """All texts; if the result has none, a description of it."""
+    """All the text; if there is none, a description of the result."""
     sequence: tuple[Part, ...] = ()
-    """The texts, images and documents, in order."""
+    """The text blocks, images and documents, in order."""
     failed: bool = False
     data: Any = msgspec.UNSET
-    """The structured data, if the text says nothing else."""
+    """The structured data, if the text adds nothing to it."""
 
     @property
     def images(self) -> list[Image]:
@@ -39,9 +39,9 @@ class ReplyParts(msgspec.Struct, frozen=True):
 def parts_for(
     result: Any, rules: ProviderRules, budget: int | None, *, untrusted: bool
 ) -> ReplyParts:
-    """Return the parts of a reply that the provider accepts; text describes the others.
+    """Return the parts of a reply that the provider accepts; the others are described in text.
 
-    *result* is anything that `read` reads. *budget* is the maximum number of characters in a text.
+    *result* is anything that `read` accepts. *budget* is the maximum number of characters of text.
     *untrusted* puts the text between markers.
     """
     reply = read(result)
@@ -102,7 +102,7 @@ class SeveralServers(Protocol):
 
 
 class ModelCall(NamedTuple):
-    """A call that a model asks for, with the name and the arguments that it sent."""
+    """A call that a model requested, with the name and the arguments that it sent."""
 
     id: str | None
     name: str
@@ -145,7 +145,7 @@ class CallResult(NamedTuple):
 def result_message(
     result: CallResult, provider: Provider, *, functions: bool = False
 ) -> dict[str, Any]:
-    """Return a result in a provider's form: a message, an item, a block or a part.
+    """Return a result in a provider's format: a message, an item, a block or a part.
 
     *functions* asks for Chat Completions' original form.
     """

@@ -43,7 +43,7 @@ from .schema_facts import (
     well_formed,
 )
 
-# Without one of these, a schema accepts more values, so the description states what was left out.
+# A schema without one of these accepts more values, so the description states what was left out.
 _CONSTRAINTS = frozenset(
     {"minLength", "maxLength", "pattern", "format", "multipleOf", "minimum", "maximum"}
     | {"exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "uniqueItems"}
@@ -196,7 +196,7 @@ def _with_all_keywords(state: Conversion) -> Converted:
     members = {}
     for name, new in names.items():
         if new != name:
-            state.changed(ROOT, f"{name!r} is called {new!r}")
+            state.changed(ROOT, f"{name!r} was renamed to {new!r}")
             members[new] = MemberPlan(name)
     schema["properties"] = {names[name]: each for name, each in schema["properties"].items()}
     if "required" in schema:
@@ -227,7 +227,7 @@ def _node(state: Conversion, schema: Any, path: str) -> tuple[dict[str, Any], Pl
     if types == ("array",):
         return _array(state, schema, path)
     if not types and state.rules.strict:
-        state.cannot(path, "takes a value of any type")
+        state.cannot(path, "accepts a value of any type")
     out = annotated(state, schema, path, types)
     return (out | {"type": types[0] if len(types) == 1 else [*types]} if types else out), None
 
@@ -370,7 +370,7 @@ def _map(state: Conversion, schema: Schema, more: Any, path: str) -> tuple[dict[
         [(pattern, more)] = patterns.items()
         keys = {"type": "string", "pattern": pattern}
     if more is None and state.rules.closed:
-        state.cannot(path, "takes an object with any members")
+        state.cannot(path, "accepts an object with any members")
     value, plan = _node(state, {} if more is None else more, f"{path}.*")
     plan = state.needed(plan)
     if not state.rules.closed:
@@ -398,7 +398,7 @@ def _array(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any]
         more = schema.get("additionalItems") if isinstance(items, list) else items
         return _tuple(state, schema, prefix, more, path)
     if state.rules.strict and (items is None or items is True or items == {}):
-        state.cannot(path, "takes items of any type")
+        state.cannot(path, "accepts items of any type")
     out = annotated(state, schema, path) | {"type": "array"}
     out["items"], plan = _node(state, items, f"{path}[]")
     return out, ArrayPlan(plan) if state.needed(plan) else None

@@ -121,7 +121,7 @@ def _found(root: Schema, pointer: str) -> Schema:
 
 
 def inner_schemas(schema: Any) -> Iterator[Any]:
-    """Yield all objects below *schema*, itself included."""
+    """Yield *schema* and all objects below it."""
     waiting = [schema]
     while waiting:
         found = waiting.pop()
@@ -133,7 +133,7 @@ def inner_schemas(schema: Any) -> Iterator[Any]:
 
 
 def recursive_pointers(root: Schema, limit: int) -> frozenset[str] | None:
-    """Return a document's references that lead back to themselves, or to such references.
+    """Return a document's references that lead back to themselves, or to others that do.
 
     None if the definitions have more than *limit* schemas in total.
     """

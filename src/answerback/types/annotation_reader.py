@@ -1,6 +1,6 @@
 """Reads annotations into a tree of nodes, and refuses types that cannot be served.
 
-It also reads the fields of all kinds of records. Registration uses it, so it has to be fast: it
+It also reads the fields of all kinds of records. It runs at registration, so it has to be fast: it
 builds no msgspec decoders.
 """
 
@@ -447,7 +447,7 @@ _LIMITING = frozenset(
         *("dependentSchemas", "dependentRequired"),
     }
 )
-"""The keywords that may make a schema refuse an object with one more member."""
+"""The keywords that may make a schema refuse an object with an extra member."""
 
 
 def can_take_member(annotation: Any, name: str) -> bool:

@@ -57,7 +57,7 @@ class _ObjectDecoder:
         if isinstance(bare, nodes.Model):
             from .pydantic_types import accepted_names
 
-            # A model may take a field under several names.
+            # A model may accept a field under several names.
             self._names |= accepted_names(bare)
         self._is_closed = schema.get("additionalProperties") is False
 
@@ -68,7 +68,7 @@ class _ObjectDecoder:
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> Any:
         """Return the object as JSON that fits the type; *coercion* collects problems."""
-        # Reading found a number out of range.
+        # The JSON had a number out of range.
         if coercion.problems:
             raise InvalidArguments(tuple(coercion.problems))
         unknown = sent.keys() - self._names if self._is_closed else set[str]()
@@ -83,13 +83,13 @@ class _ObjectDecoder:
 
 
 class ArgumentObject(msgspec.Struct, frozen=True):
-    """All arguments of a function as one object."""
+    """All of a function's arguments as one object."""
 
     parameter: str | None
     """The parameter that receives them; None if they are the keywords of `**kwargs`."""
     annotation: object
     reserved: frozenset[str] = frozenset()
-    """The names that no keyword can have, because the function has parameters of that name."""
+    """Names that no keyword may have, because the function has parameters with those names."""
 
     @property
     def is_free(self) -> bool:
@@ -142,7 +142,7 @@ def refuse_others(
     owner: str,
     schema: Mapping[str, Any] | None,
 ) -> None:
-    """Raise TypeError for parameters besides the object that holds all arguments.
+    """Raise TypeError for parameters other than the object that holds all arguments.
 
     A parameter that has a default and is not in the schema keeps its default: functions made in a
     loop often have one.

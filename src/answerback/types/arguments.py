@@ -75,7 +75,7 @@ def check_parameter(parameter: Parameter, where: str) -> None:
 
 
 class Arguments:
-    """A decoder for one function's arguments; it is built at the first call."""
+    """A decoder for one function's arguments, built on the first call."""
 
     def __init__(self, parameters: Sequence[Parameter], *, lenient: bool = False) -> None:
         self._parameters = tuple(parameters)
@@ -86,7 +86,7 @@ class Arguments:
         return ArgumentsDecoder(self._parameters, lenient=self._lenient)
 
     def decode(self, raw: bytes) -> dict[str, Any]:
-        """Return typed keyword arguments, without those that were not sent.
+        """Return typed keyword arguments; arguments that were not sent are left out.
 
         An argument that was not sent and has a mutable default gets a copy of it, so that calls do
         not share it. Raises InvalidJson, or InvalidArguments with all problems.
@@ -113,7 +113,7 @@ class Arguments:
 
     @property
     def aliases(self) -> frozenset[str]:
-        """The names of arguments and fields that another of their names marks as secret."""
+        """The names of arguments and fields whose other names mark them as secret."""
         return self._decoder.aliases
 
     def _coerce(self, decoder: SlowDecoder, raw: bytes) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class SlowDecoder(Protocol):
 
     @property
     def aliases(self) -> frozenset[str]:
-        """The names of arguments and fields that another of their names marks as secret."""
+        """The names of arguments and fields whose other names mark them as secret."""
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> Any:
         """Return the arguments as JSON that fits; *coercion* collects the problems."""
@@ -161,7 +161,7 @@ class ArgumentsDecoder:
         self._names = [(each.target, each.name, *each.other_names) for each in parameters]
         self._other_names = {other: each.name for each in parameters for other in each.other_names}
         fields = [(each.target, self.nodes[each.name], each.required) for each in parameters]
-        # Imported at a tool's first call.
+        # Imported on a tool's first call.
         from .msgspec_types import MsgspecTypes
 
         self._types = MsgspecTypes(lenient=lenient)
@@ -194,7 +194,7 @@ class ArgumentsDecoder:
         from .coerce import coerce
 
         if self._other_names:
-            # An argument gets its first name, unless that was sent too.
+            # An argument is stored under its first name, unless that was sent too.
             first = self._other_names
             sent = {
                 name if first.get(name, name) in sent else first[name]: value

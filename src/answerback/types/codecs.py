@@ -1,6 +1,6 @@
 """Types without their own JSON form: how they are written, read and described.
 
-The table lists some standard library classes by name, so that none is imported here.
+The table lists some standard library classes by name, so that none of them is imported here.
 `register_type` adds an author's class.
 """
 
@@ -22,7 +22,7 @@ class Codec(msgspec.Struct, frozen=True, eq=False):
     """None for a class that is only used in results."""
     schema: Mapping[str, Any]
     example: str | None = None
-    """A string to show in messages."""
+    """An example to show in messages."""
     is_free_text: bool = False
     """Every string is valid, so in a union the order of the members decides."""
 
@@ -38,7 +38,7 @@ def register_type(
     decode: Callable[[Any], Any] | None = None,
     schema: Mapping[str, Any] | None = None,
 ) -> None:
-    """Serve *cls* in arguments, results and fields, in all of this process's apps.
+    """Support *cls* in arguments, results and fields, in all of this process's apps.
 
     *encode* turns an object into JSON (dict, list, str, number, bool, None). *decode* turns JSON
     into an object, and raises ValueError for unreadable JSON; without it, the type is only for
@@ -58,7 +58,7 @@ def register_type(
 
 
 def is_served(cls: Any) -> bool:
-    """Return whether tools can use *cls* as it is."""
+    """Return whether tools can use *cls* as is."""
     from .annotation_reader import read_type
     from .problems import UnservableType
 
@@ -114,7 +114,7 @@ def _pattern(cls: type) -> Codec:
 
 
 def _from_text(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return *make*, restricted to strings: `IPv4Address(7)` would be an address too."""
+    """Return *make*, restricted to strings: `IPv4Address(7)` is a valid address too."""
 
     def decode(value: Any) -> Any:
         if not isinstance(value, str):

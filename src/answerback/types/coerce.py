@@ -74,7 +74,7 @@ def is_text_of(choice: Any, text: str) -> bool:
 def unpack(value: Any, coercion: Coercion) -> Any:
     """Return the array or object that a string contains as JSON, or *value* itself.
 
-    The same string always gives the same object, so that a union tries each object once.
+    The same string always yields the same object, so that a union tries each object once.
     """
     if not coercion.lenient or not isinstance(value, str):
         return value
@@ -161,7 +161,7 @@ def best_attempt(path: str, attempts: list[MemberAttempt]) -> MemberAttempt | No
     fitting = [attempt for attempt in attempts if not attempt.coercion.problems]
     if fitting:
         return min(fitting, key=_distance)
-    # Problems inside the value are more useful than "expected A | B", which is at *path*.
+    # Problems inside the value are more useful than "expected A | B" at *path*.
     inside = [each for each in attempts if all(p.path != path for p in each.coercion.problems)]
     useful = inside or (attempts if len(attempts) == 1 else [])
     if not useful:
@@ -426,7 +426,7 @@ def _union(node: nodes.Union, value: Any, path: str, coercion: Coercion) -> Any:
 
 
 def _attempt_union(node: nodes.Union, value: Any, path: str, coercion: Coercion) -> MemberAttempt:
-    """Coerce *value* to the member that fits best; if none fits, the result has the problems."""
+    """Coerce *value* to the member that fits best; if none fits, the result holds the problems."""
     # A lenient coercion may choose a different member.
     key = (id(node), id(value), coercion.lenient)
     if key in coercion.union_attempts:

@@ -24,7 +24,7 @@ from .problems import Coercion, UnservableType, name_of, shown, without_metadata
 
 
 class ValueBuilder:
-    """A builder for the values of stand-ins in one decode; it chooses a union's member once."""
+    """Builds the values of stand-ins in one decode, and chooses each union's member only once."""
 
     def __init__(self, types: MsgspecTypes) -> None:
         self._types = types
@@ -56,7 +56,7 @@ class ValueBuilder:
             try:
                 return build_model(node, value, lenient=self._types.lenient)
             except ValueError:
-                # msgspec reads the error's text, and pydantic's contains the repr of values.
+                # msgspec uses the error's text, and pydantic's contains the repr of values.
                 raise ValueError("does not fit the model") from None
         if not isinstance(node, nodes.Record):
             return _BUILD[type(node)](node, value)
@@ -126,7 +126,7 @@ def check_default(parameter: Parameter, node: Node, where: str) -> None:
     for each in nodes.reachable(node):
         if isinstance(each, nodes.Custom) and each.codec.decode is None:
             name = each.cls.__name__
-            problem = f"{name} is registered without decode, for results only; give it one"
+            problem = f"{name} is registered without decode, for results only; pass decode too"
             raise UnservableType(where, problem)
     default = parameter.default
     if default is msgspec.NODEFAULT or default is msgspec.UNSET or _fits(node, default):

@@ -96,7 +96,7 @@ def _same(default: Any) -> Any:
 
 
 def _names_of(fields: list[Any], where: str) -> tuple[str, ...]:
-    """Return the argument's JSON names, starting with the schema's; none without an alias."""
+    """Return the argument's JSON names, starting with the schema's; empty without an alias."""
     for field in reversed(fields):
         alias = field.validation_alias or field.alias
         if alias is not None:

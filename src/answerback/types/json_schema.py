@@ -95,7 +95,7 @@ def join_descriptions(text: str, of_type: str | None) -> str:
 
 
 def format_in_words(description: str | None) -> str | None:
-    """Return the format that this module's text in a description stands for."""
+    """Return the format for a description that contains this module's words for a type."""
     for (kind, _), text in _TIME_TEXTS.items():
         if text in (description or ""):
             return _FORMAT_CHECKS[kind]
@@ -193,7 +193,7 @@ class Renderer:
         self.definitions: dict[str, Schema] = {}
         self._ref_template = ref_template
         self._names = definition_names
-        # The definitions as pydantic wrote them, by their names here.
+        # The definitions as pydantic wrote them, by the names they have here.
         self._pydantic_definitions: dict[str, Schema] = {}
 
     def render(self, node: Node) -> Schema:
@@ -502,7 +502,7 @@ def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
         add_description(properties[each.name], each.description)
         if not each.required:
             properties[each.name].update(default_keyword(each.default))
-    # `properties` even if it is empty: many clients read it without checking whether it exists.
+    # Include an empty `properties`: many clients read it without checking whether it exists.
     schema: Schema = {"type": "object", "properties": properties}
     required = [each.name for each in parameters if each.required]
     if required:
@@ -514,7 +514,7 @@ def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
 def argument_object_schema(annotation: Any) -> Schema:
     """Return the schema of an argument object that is one value of this type.
 
-    A class allows no other members, unless it is a model that does.
+    A class allows no other members, unless it is a model that allows them.
     """
     node = read_type(annotation)
     renderer = Renderer(_definition_names([node]), mode="validation")
@@ -583,7 +583,7 @@ def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[
         while pending:
             node = pending.pop()
             if isinstance(node, nodes.Record):
-                # Counted before the check of `seen`, so that a recursive record counts twice.
+                # Counted before `seen` is checked, so that a recursive record counts twice.
                 uses[node.annotation] += 1
                 if id(node) in seen:
                     continue

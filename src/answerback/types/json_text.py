@@ -68,7 +68,7 @@ def is_too_deep(raw: bytes) -> bool:
 def with_whole_characters(text: str) -> str:
     """Return JSON with U+FFFD in place of each unpaired surrogate.
 
-    JavaScript writes unpaired surrogates if a text was cut inside an emoji.
+    JavaScript writes unpaired surrogates when a string was cut in the middle of an emoji.
     """
     return re.sub(_SURROGATES, lambda found: r"\ufffd" if found[1] else found[0], text)
 
@@ -77,7 +77,7 @@ def occurs_more_often(raw: bytes, marks: tuple[bytes, ...], limit: int) -> bool:
     """Return whether the marks occur more than *limit* times in total."""
     if len(raw) <= LARGE:
         return sum(map(raw.count, marks)) > limit
-    # In a large text, `find` is about thirty times as fast as `count`.
+    # In large text, `find` is about thirty times as fast as `count`.
     for mark in marks:
         at = raw.find(mark)
         while at >= 0:
@@ -123,15 +123,15 @@ def has_more_marks(raw: bytes, most: int) -> bool:
 
 
 def slow_numbers(raw: bytes) -> int:
-    """Return how many numbers in a large text have a three-digit exponent.
+    """Return how many numbers in large text have a three-digit exponent.
 
-    msgspec takes ten microseconds for a number such as 1e300, and blocks other threads meanwhile.
+    msgspec blocks other threads for the ten microseconds that a number such as 1e300 takes.
     """
     return 0 if len(raw) <= LARGE else raw.translate(_FOLDED, b"+-").count(b"0e000,")
 
 
 def _without_strings(raw: bytes, left_out: bytes) -> bytes:
-    """Return the text without strings and the bytes *left_out*; braces become square brackets."""
+    """Return the text without strings or the bytes in *left_out*; braces become square brackets."""
     marks = _without_escapes(raw).translate(_TO_SQUARE, left_out)
     if occurs_more_often(marks, (b'"',), _FEW_QUOTES):
         # Two adjacent quotes have no mark between them, so they can be removed.
@@ -178,7 +178,7 @@ def load(raw: bytes, **options: Any) -> Any:
 
 
 def dump(value: Any, mode: str = "json") -> Any:
-    """Serialise a pydantic object by its own class, for values without a declared type."""
+    """Serialise a pydantic object using its own class, for values without a declared type."""
     serializer = type(value).__pydantic_serializer__
     return serializer.to_python(value, mode=mode, by_alias=True, warnings=False)
 
@@ -208,7 +208,7 @@ def encode_hook(value: Any) -> Any:
         return dict(value)
     if isinstance(value, PLAIN_COLLECTIONS):
         return list(value)
-    raise UnencodableType(f"{type(value).__name__} is not known to JSON")
+    raise UnencodableType(f"{type(value).__name__} has no JSON form")
 
 
 ENCODER = msgspec.json.Encoder(enc_hook=encode_hook)

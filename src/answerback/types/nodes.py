@@ -167,7 +167,7 @@ class Union(Node):
     annotation: Any
     members: tuple[Node, ...]
     members_by_kind: dict[str, list[Node]] = {}
-    """The members that accept each kind of JSON value, filled in at first use."""
+    """The members that accept each kind of JSON value, filled in on first use."""
 
 
 class Model(Node):
@@ -193,7 +193,7 @@ class Noted(Node):
 
 
 BLOCK_NAME = Noted(
-    # This keeps msgspec from decoding a class with such a field by the class's annotations.
+    # This keeps msgspec from using the class's annotations to decode a class with such a field.
     Scalar(str, msgspec_ignores_limits=True),
     Notes(description="a content block: its text, URI or name, such as 'image 1'"),
 )

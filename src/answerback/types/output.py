@@ -20,7 +20,7 @@ from .problems import Coercion, InvalidOutput, TooManyProblems
 
 
 class Output:
-    """An encoder for one function's return values; the check is built at the first call."""
+    """An encoder for one function's return values; the check is built on the first call."""
 
     def __init__(self, annotation: Any) -> None:
         self._annotation = annotation
@@ -103,7 +103,7 @@ class OutputCheck:
     def _is_plain(self, value: Any) -> bool:
         """Return whether *value* is a record of plain strings and numbers, as declared.
 
-        Decoding megabytes again would show that too, but takes longer than everything else.
+        Decoding the text again would show that too, but for megabytes it takes far too long.
         """
         kinds, node = self._plain_kinds, self.node
         if kinds is None or not isinstance(node, nodes.Record):
@@ -226,7 +226,7 @@ def _may_be_decimal(node: Node) -> bool:
 
 
 def _may_differ(node: Node) -> bool:
-    """Return whether a text may decode to a value that is written differently.
+    """Return whether the text may decode to a value that is encoded differently.
 
     This applies to strings in another form, such as a UUID without hyphens, to undeclared
     keys, and to an Enum whose `_missing_` accepts values that it does not list.

@@ -94,7 +94,7 @@ _TOKEN = re.compile(
 )
 _REPEAT = re.compile(r"(?:([*+?])|\{(\d*)(,?)(\d*)\})[?+]?")
 _BACK_REFERENCE = re.compile(r"\\[1-9]")
-# A repetition with more rounds than this counts as long.
+# A repetition with a higher count than this is considered long.
 _MANY_TIMES = 1_000
 _MAX_TRIES = 100_000
 _MAX_TRIES_PER_CHARACTER = 100

@@ -24,7 +24,7 @@ from ..core.content import block_class
 from . import nodes
 from .nodes import Node
 
-# Longer texts are truncated in messages.
+# Longer text is truncated in messages.
 MAX_SHOWN = 60
 _SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "multiple_of": "multiple of"}
 _KINDS = {"null": "null", "array": "array", "object": "object", "boolean": "bool"}
@@ -301,7 +301,7 @@ class Coercion:
         # Callers may see the arguments that they sent, except under a secret's name. A
         # return value may be secret.
         self.show_values = show_values
-        # Other names of secrets, which do not look secret.
+        # Other names for secrets, which do not look secret themselves.
         self.aliases = aliases
         self.problems: list[Problem] = []
         self.stopped_early = False
@@ -376,7 +376,7 @@ def refusal(
     """Return the error's text if the caller may see it, or else a message with only its class.
 
     *sent* is the value at *path* that an author's class refused, and *aliases* are other secret
-    names. A text that is not for the caller is logged.
+    names. Text that the caller may not see is logged.
     """
     from ..core.log import logger
     from ..core.secrets import quotes_secret
@@ -414,11 +414,11 @@ _REASONS: dict[Any, str] = {
     abc.AsyncGenerator: _READ_ONCE,
     abc.Awaitable: "is not the value yet; write the type of the value",
     abc.Coroutine: "is not the value yet; write the type of the value",
-    collections.deque: "is not known to JSON; write list[...]",
-    collections.defaultdict: "is not known to JSON; write dict[str, ...]",
-    collections.OrderedDict: "is not known to JSON; write dict[str, ...]",
-    collections.Counter: "is not known to JSON; write dict[str, int]",
-    range: "is not known to JSON; write list[int]",
+    collections.deque: "has no JSON form; write list[...]",
+    collections.defaultdict: "has no JSON form; write dict[str, ...]",
+    collections.OrderedDict: "has no JSON form; write dict[str, ...]",
+    collections.Counter: "has no JSON form; write dict[str, int]",
+    range: "has no JSON form; write list[int]",
     typing.NoReturn: "has no values; write None",
     typing.Never: "has no values; write None",
 }
@@ -441,7 +441,7 @@ def explain_unservable(annotation: Any) -> str:
     for base in (str, bytes, int, float, list, dict, set, tuple):
         if isinstance(origin, type) and issubclass(origin, base):
             kind = base.__name__
-            return f"{name} is a kind of {kind} that JSON does not know; write {kind}"
+            return f"{name} is a kind of {kind} that JSON does not support; write {kind}"
     if isinstance(origin, type) and block_class(origin) is not None:
         return f"{name} is a content block, which only results have; write bytes"
     if getattr(origin, "__module__", "").partition(".")[0] in _WITH_RECIPES:
@@ -450,6 +450,6 @@ def explain_unservable(annotation: Any) -> str:
             "docs/guides/own-types.md has a recipe"
         )
     return (
-        f"{name} is not a type that JSON knows; "
+        f"{name} is not a type that JSON supports; "
         "make it a dataclass, write str, or register it with register_type"
     )

@@ -280,7 +280,7 @@ _WORDS = "x-answerback-words"
 
 
 class _SchemaWithoutFieldTitles(GenerateJsonSchema):
-    """A schema without titles that only repeat a field's name; it notes times without an offset."""
+    """Leaves out titles that only repeat a field's name, and describes times without an offset."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -317,7 +317,7 @@ def _with_words(schema: Any) -> Any:
 
 
 class _SchemaWithNull(_SchemaWithoutFieldTitles):
-    """A schema in which each float may be null."""
+    """Also lets every float be null."""
 
     def float_schema(self, schema: Any) -> dict[str, Any]:
         return {"anyOf": [super().float_schema(schema), {"type": "null"}]}

@@ -71,7 +71,7 @@ def _annotation(schema: Any, root: dict[str, Any], depth: int) -> Any:
 
 
 def _resolved(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
-    """Follow references to the schema's own definitions; other references give an empty schema."""
+    """Follow references to the schema's own definitions; other references yield an empty schema."""
     for _ in range(_MAX_DEPTH):
         if not isinstance(schema, dict):
             return {}
@@ -127,7 +127,7 @@ class SchemaArguments(Arguments):
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
         """Return the arguments, with strings read as numbers; *coercion* collects problems."""
-        # Reading found a number out of range.
+        # The JSON had a number out of range.
         if coercion.problems:
             raise InvalidArguments(tuple(coercion.problems))
         for name in sorted(sent.keys() & self._reserved):
@@ -235,7 +235,7 @@ def _expected_types(error: Any) -> list[str]:
     """Return the expected JSON types if the type is wrong."""
     if hasattr(error.kind, "types"):
         return [str(each) for each in error.kind.types]
-    # The errors of each schema in an `anyOf` or `oneOf`.
+    # The errors from each schema in an `anyOf` or `oneOf`.
     branches = getattr(error.kind, "context", ())
     found: dict[str, None] = {}
     for branch in branches:

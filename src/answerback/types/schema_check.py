@@ -51,7 +51,7 @@ _ALL_BELOW |= {"additionalProperties": _ALL_BELOW, "items": _ALL_BELOW}
 
 
 class TooCostly(Exception):
-    """A schema is not checked; the message says why."""
+    """The schema is not checked; the message says why."""
 
     def __init__(self, why: str = "") -> None:
         reason = f"the schema cannot be checked: {why}"
@@ -214,7 +214,7 @@ class SchemaCost:
         return [found]
 
     def _notice_id(self, schema: Any) -> None:
-        """Note an `$id` below the root: references there lead somewhere else."""
+        """Note an `$id` below the root: references there point elsewhere."""
         if isinstance(schema, dict) and schema is not self._root:
             self._has_inner_id |= any(isinstance(schema.get(each), str) for each in ("$id", "id"))
 
@@ -306,7 +306,7 @@ _PATTERN_LIMITS = {"backtrack_limit": 1_000, "size_limit": 300_000}
 _WITHOUT_REFERENCES = 2
 """The `marshal` version that writes equal strings out every time."""
 _MAX_MASKED, _MAX_MESSAGE = 4096, 1000
-"""How many characters of an error message, which quotes data, are masked, and how many shown."""
+"""How many characters of an error message, which quotes data, are masked, and how many kept."""
 
 SchemaCheck = Callable[[Any], list[tuple[str, str]]]
 """Takes data, and returns the pointer and message of each schema violation."""
@@ -346,7 +346,7 @@ class CompiledSchema:
         try:
             if checks <= _MAX_ERROR_CHECKS and quoted <= _MAX_QUOTED:
                 return list(islice(validator.iter_errors(data), most))
-            # An `anyOf` error holds all errors of all its schemas.
+            # An `anyOf` error holds all errors from all its schemas.
             if not cost.has_choices:
                 validator.validate(data)
         except jsonschema_rs.ValidationError as exc:

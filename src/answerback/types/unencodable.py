@@ -37,7 +37,7 @@ def floats_or_null(node: Node, copies: dict[int, Node] | None = None) -> Node:
         return copies[id(node)]
     match node:
         case nodes.Scalar(kind=kind, limits=limits) if kind is float:
-            # This keeps msgspec from decoding a class with such a field by its annotations.
+            # This keeps msgspec from using a class's annotations to decode such a field.
             number = nodes.Scalar(float, limits, msgspec_ignores_limits=True)
             return nodes.Union(float | None, (number, nodes.Null()))
         case nodes.Record():
@@ -80,7 +80,7 @@ def _record(record: nodes.Record, copies: dict[int, Node]) -> Node:
 def find_fault(value: Any, *, nan_is_null: bool = False) -> InvalidOutput | None:
     """Return the first fault in *value*; an exception from the author's code becomes its cause.
 
-    With *nan_is_null*, a float may be NaN, but a Decimal may not, because JSON has it as a string.
+    With *nan_is_null*, a float may be NaN, but a Decimal may not, because it is a string in JSON.
     """
     return _find(value, "", (), Decimal if nan_is_null else (float, Decimal))
 
@@ -94,7 +94,7 @@ def _fault(path: str, message: str, cause: Exception | None = None) -> InvalidOu
 def _find(value: Any, path: str, containers: tuple[int, ...], finite: Any) -> InvalidOutput | None:
     """Find a fault at *path*; *containers* has the ids of the values around *value*.
 
-    Numbers of the types *finite* must be finite.
+    Numbers of the types in *finite* must be finite.
     """
     try:
         if (codec := codec_of_value(value)) is not None:
@@ -118,7 +118,7 @@ def _find(value: Any, path: str, containers: tuple[int, ...], finite: Any) -> In
         try:
             ENCODER.encode({key: None})
         except Exception:  # noqa: BLE001 -- msgspec raises several classes for keys
-            message = f"a key of type {type(key).__name__}, which JSON cannot write"
+            message = f"a key of type {type(key).__name__}, which JSON does not support"
             return _fault(member_path, message)
         if (fault := _find(each, member_path, around, finite)) is not None:
             return fault

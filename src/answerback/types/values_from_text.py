@@ -26,7 +26,7 @@ _NONE = frozenset({"null", "none", ""})
 def from_strings(
     parameters: Sequence[Parameter], pairs: Sequence[tuple[str, str | bytes]]
 ) -> dict[str, Any]:
-    """Return the argument object for the pairs; a repeated name gives the items of a list.
+    """Return the argument object for the pairs; a repeated name makes a list.
 
     A value is `bytes` if it is a file's content.
     """
@@ -134,7 +134,7 @@ def _read(node: Node, value: str | bytes) -> Any:
 
 
 def _items_of_file(node: nodes.Array | nodes.Fixed, content: bytes) -> Any:
-    """Read JSON, or one item from each line; for a list of bytes, the file is the only item."""
+    """Read JSON, or one item per line; for a list of bytes, the file is the only item."""
     if isinstance(node, nodes.Array) and _takes_bytes(node.item):
         return [_read(node.item, content)]
     text = _as_text(content)
@@ -157,7 +157,7 @@ def _scalar(node: nodes.Scalar, text: str) -> Any:
         word = text.strip().lower()
         return True if word in _YES else False if word in _NO else text
     if node.kind in (int, float):
-        # The way Python reads it, which also accepts `+7` and `1_000`.
+        # Parsed by Python, which also accepts `+7` and `1_000`.
         digits = text.strip()
         try:
             if node.kind is float:
