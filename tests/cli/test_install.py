@@ -236,7 +236,7 @@ def test_without_a_terminal_nothing_is_changed_unless_yes_is_given(
     done = install("claude-code", "tools.py")
 
     assert done.exit == 2
-    assert "give --yes" in done.stderr
+    assert "pass --yes" in done.stderr
     assert not (tmp_path / ".mcp.json").exists()
 
 
