@@ -20,7 +20,7 @@ from ..errors import CODES, UNKNOWN_ERROR, ToolError
 
 
 class ServiceFailure(msgspec.Struct, frozen=True):
-    """What a failed attempt means for the breaker and for the next attempt."""
+    """A failed attempt, and its consequences for the breaker and the next attempt."""
 
     transient: bool = False
     """Another attempt may succeed."""
