@@ -75,7 +75,7 @@ def test_an_unknown_command_gets_a_suggestion(answerback: Run, word: str, advice
         ),
         (
             ("dev", "--verbose", "shop.py"),
-            "write: answerback serve shop.py --reload, which starts again after each change",
+            "write: answerback serve shop.py --reload, which restarts after each change",
         ),
         (
             ("inspect",),

@@ -167,12 +167,12 @@ def test_files_of_every_form_are_edited(install: Run, tmp_path: Path, before: st
     ("before", "reason"),
     [
         ('{"mcpServers": {', "not JSON"),
-        ('{"mcpServers": []}', "an object was expected"),
-        ("[]", "an object was expected"),
+        ('{"mcpServers": []}', "expected an object"),
+        ("[]", "expected an object"),
         ('{"mcpServers": {"tools": {"url": "https://example.com"}}}', "is a remote server"),
         ('{"mcpServers": {"tools": {"httpUrl": "https://example.com"}}}', "is a remote server"),
         ('{"mcpServers": {"tools": {"command": "x" /* mine */}}}', "has comments"),
-        ('{"mcpServers": {}, "mcpServers": {}}', "twice"),
+        ('{"mcpServers": {}, "mcpServers": {}}', "a duplicate key"),
         ("<<<<<<< HEAD\n{}", "not JSON"),
         ('{"mcpServers": {"tools": {"command": "x", "env": []}}}', "'env' that is not an object"),
         ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
@@ -236,7 +236,7 @@ def test_without_a_terminal_nothing_is_changed_unless_yes_is_given(
     done = install("claude-code", "tools.py")
 
     assert done.exit == 2
-    assert "give --yes" in done.stderr
+    assert "pass --yes" in done.stderr
     assert not (tmp_path / ".mcp.json").exists()
 
 

@@ -1,4 +1,4 @@
-"""`audit`: verifies the hash chains of the records, and shows events and statistics."""
+"""`audit`: verifies the records' hash chains, and shows events and statistics."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _BAR_WIDTH = 20
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _MAX_HEADS = 20
 _NOT_PROVEN = (
-    "without --head, this does not prove that no end was cut off or that the whole file was not "
-    "rewritten; keep a head from above somewhere else, and give it next time"
+    "without --head, a truncated or completely rewritten file would go unnoticed; "
+    "save one of the heads above elsewhere, and pass it next time"
 )
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser, subparsers = subcommand_parsers(program, "audit", _SUBCOMMANDS)
     for each in subparsers.values():
-        text = "the file of `serve --audit` (default: %(default)s)"
+        text = "the file written by `serve --audit` (default: %(default)s)"
         each.add_argument("file", nargs="?", default="audit.db", metavar="FILE", help=text)
         each.add_argument("--json", action="store_true", help="print JSON, for programs")
-    text = "a hash noted down earlier, whose record must still be there; may be repeated"
+    text = "a hash you saved earlier, whose record must still exist; may be repeated"
     subparsers["verify"].add_argument(
         "--head", action="append", default=[], type=_full_hash, metavar="HASH", help=text
     )
-    text = "how many events (default: %(default)s)"
+    text = "how many events to show (default: %(default)s)"
     subparsers["tail"].add_argument("-n", type=positive_int, default=20, metavar="N", help=text)
     options = parser.parse_args(arguments)
     return _SUBCOMMANDS[options.subcommand][1](options)
@@ -74,7 +74,7 @@ def _verdict_text(verdict: Verdict, *, head_given: bool) -> str:
     if verdict.torn:
         numbers = ", ".join(map(str, verdict.torn))
         lines.append(f"cut off while being written: line {numbers}")
-    lines.append(f"BROKEN: {render(verdict.broken)}" if verdict.broken else "all links hold")
+    lines.append(f"BROKEN: {render(verdict.broken)}" if verdict.broken else "all links are intact")
     if verdict.holds and not head_given:
         lines.append(_NOT_PROVEN)
     return "\n".join(lines)
@@ -145,7 +145,7 @@ def _events(path: str, last: int | None) -> Iterator[tuple[Event, StoredRecord]]
 
 
 _SUBCOMMANDS = {
-    "verify": ("verify that the records are as they were written", _verify),
+    "verify": ("verify that the records have not been changed", _verify),
     "tail": ("show the latest events", _tail),
-    "stats": ("show calls, failures and durations of each tool", _stats),
+    "stats": ("show calls, failures and durations for each tool", _stats),
 }

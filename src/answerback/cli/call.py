@@ -49,15 +49,15 @@ if TYPE_CHECKING:
 
 _CALL_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
 _VALUES_HELP = """\
-A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
+Values are parsed according to the argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
 name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
-For a list the file has one item in each line, or is JSON.
-NAME --help shows the arguments of a tool.
+For a list, the file has one item per line, or is JSON.
+NAME --help shows a tool's arguments.
 
-A terminal gets text to read; a pipe or a file gets JSON. Errors go to stderr.
+Output is text on a terminal, and JSON in a pipe or a file. Errors go to stderr.
 
-If a URL asks for a login, a terminal opens the page in your browser; the tokens are kept in
-answerback/logins.json in your folder of settings."""
+If a URL requires a login and you are at a terminal, the login page opens in your browser. The
+tokens are stored in answerback/logins.json in your settings folder."""
 _SHOWN_BESIDE_ERROR = 30
 
 
@@ -86,7 +86,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if server is None:
         refuse_server_options(options)
     check_output(options)
-    # Before the author's module is loaded, because it may print and read too.
+    # Before the author's module is loaded, because it may itself read stdin and print.
     out, stdin = take_stdout(), take_stdin()
     if server is not None:
         from .remote import call_remote
@@ -125,7 +125,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _options(program: Program, arguments: Sequence[str]) -> Options:
-    """Parse the options; with none, skip argparse, because importing it slows every call down."""
+    """Parse the options; if there are none, skip argparse, which is slow to import."""
     if not any(each.startswith("-") for each in arguments):
         none = dict.fromkeys((*_CALL_OPTIONS, *SERVER_OPTIONS))
         return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
@@ -149,7 +149,7 @@ def _parser(program: Program) -> ArgumentParser:
     parser = program.parser("call", "NAME [argument=value …] [options]", add_help=False)
     parser.description = f"{parser.description}\n\n{_VALUES_HELP}"
     parser.add_argument("words", nargs="*", help=SUPPRESS)
-    parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
+    parser.add_argument("-h", "--help", action="store_true", help="show this help, or a tool's own")
     parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
     add_output_options(parser)
     text = "print the first N items of a list"
@@ -184,7 +184,7 @@ def _find_server(program: Program, target: str | None, words: Sequence[str]) -> 
             f"{words[0]!r} is a file, not a tool", f"put quotes around a command: {command!r}"
         )
     if isinstance(server, list) and len(server) == 1 and not has_name:
-        # If the target was forgotten, this would start any program with the tool's name.
+        # If the user forgot the target, this would run any program that has the tool's name.
         line = program.command_line("list", target)
         raise NoSuchTarget("name the tool to call", f"`{line}` shows the tools")
     return server
@@ -195,14 +195,14 @@ def read_arguments(
 ) -> bytes | Reply[Any]:
     """Return the argument object as JSON, or the error reply for unknown arguments.
 
-    *json_option* is the whole object; each `name=value` word replaces one argument in it. The value
-    `-` is read from the file descriptor *stdin*.
+    *json_option* is the whole object; each `name=value` word replaces one argument in it. A value
+    of `-` is read from the file descriptor *stdin*.
     """
     if tool is None:
         return b"{}"
     pairs = [_split_word(words, place, tool) for place in range(len(words))]
     if [json_option, *(text for _, text in pairs)].count("-") > 1:
-        raise UnreadableArgument("stdin can be read for one argument only")
+        raise UnreadableArgument("only one argument can be read from stdin")
     whole = b"{}"
     if json_option is not None:
         # Windows puts a byte order mark at the start of text files.
@@ -229,7 +229,7 @@ def read_arguments(
 def _split_word(words: Sequence[str], place: int, tool: Tool) -> tuple[str, str]:
     """Return the name and the value of the word at *place*."""
     word = words[place]
-    # A file name may be any bytes.
+    # A file name may contain arbitrary bytes.
     if "=@" not in word:
         try:
             word.encode()
@@ -303,8 +303,8 @@ def _json_error(text: bytes) -> str | None:
     except msgspec.ValidationError:
         # A number that is too large for the decoder is still JSON.
         return None
-    # Python's own parser knows the position. Imported here: only an error needs it, and every
-    # call would pay for it.
+    # Python's own parser reports the position. Imported here, because only errors need it, and
+    # it would slow down every call.
     import json
 
     try:
@@ -326,8 +326,8 @@ def _json_error(text: bytes) -> str | None:
 
 
 def add_user_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--user", metavar="NAME", help="act as this user, where there are gates")
-    add_repeatable(parser, "--scope", "SCOPE", "a scope of the user")
+    parser.add_argument("--user", metavar="NAME", help="act as this user, for tools with gates")
+    add_repeatable(parser, "--scope", "SCOPE", "a scope the user has")
 
 
 def call_as_user(
@@ -355,7 +355,7 @@ def call_as_user(
         peer.clear_progress()
     if reply.error is None or call.challenge is None:
         return reply
-    # A gate refused the call: the hint names the options that it asks for.
+    # A gate refused the call: the hint names the options that it requires.
     missing = [] if options.user is not None else ["--user NAME"]
     given = options.scope or ()
     missing += [f"--scope {each}" for each in call.challenge.scopes if each not in given]

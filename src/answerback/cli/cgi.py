@@ -13,12 +13,12 @@ from .program import Program, write_stderr
 _WITHOUT_SERVER = """\
 a web server runs this command; to try it by hand, set the CGI variables:
   echo '{"x":7}' | REQUEST_METHOD=POST PATH_INFO=/NAME CONTENT_LENGTH=7 COMMAND
-REQUEST_METHOD is not set, so this counts as a GET request"""
+REQUEST_METHOD is not set, so this is treated as a GET request"""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     target, load = program.target("cgi", arguments)
-    # Before the author's module is loaded, because it may print and read too.
+    # Before the author's module is loaded, because it may itself read stdin and print.
     out, source = take_stdout(), take_stdin()
     if "REQUEST_METHOD" not in os.environ:
         write_stderr(_WITHOUT_SERVER.replace("COMMAND", program.command_line("cgi", target)))

@@ -1,4 +1,4 @@
-"""`console`: opens a page in the browser that calls the tools of an App or any server."""
+"""`console`: opens a page in the browser for calling the tools of an App or any server."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from .program import ServerTarget
 
 _DESCRIPTION = """\
-The page is on this machine only. For a server, its address has a token, without which nobody can
-use it: whoever has the address can run the server's tools as you."""
+The page can only be opened on this machine. For a server, its address contains a token: anyone who
+has the address can run the server's tools as you."""
 _STDIN = 0
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser_with_target("console", description=_DESCRIPTION)
-    text = "the port of the page (default: a free one)"
+    text = "the page's port (default: a free one)"
     parser.add_argument("--port", type=port_number, default=0, help=text)
-    text = "print the page's address, and open nothing"
+    text = "print the page's address without opening it"
     parser.add_argument("--no-browser", action="store_true", help=text)
     add_server_options(parser, program, timeout=False)
     options = parser.parse_args(arguments)

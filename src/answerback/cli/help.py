@@ -1,4 +1,4 @@
-"""The texts for `--help`, `--version`, unknown commands and the console's start page."""
+"""The text for `--help`, `--version`, unknown commands and the console's start page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def with_start_help(
     home = os.path.expanduser("~")
     hosts = []
     for each, host in HOSTS.items():
-        # An alias of "claude".
+        # An alias for "claude".
         if each == "claude-desktop":
             continue
         file = config_file(each, sys.platform, os.environ, home)
@@ -57,7 +57,7 @@ def with_start_help(
     return msgspec.structs.replace(server, web=web)
 
 
-# The examples of a program that runs its own App.
+# Examples for a program that runs its own App.
 _APP_EXAMPLES = {"call": "NAME x=7", "read": "URI", "prompt": "NAME x=7", "install": "claude"}
 _EXAMPLES = {
     "serve": "--port 8000",
@@ -70,7 +70,7 @@ _EXAMPLES = {
 _OTHER_WORDS = {
     "run": "write: {mcp} for stdin and stdout, or {serve} for HTTP",
     "start": "write: {serve} for HTTP, or {mcp} for stdin and stdout",
-    "dev": "write: {serve} --reload, which starts again after each change",
+    "dev": "write: {serve} --reload, which restarts after each change",
     "inspect": "write: {list} to see the tools, or npx @modelcontextprotocol/inspector {mcp}",
     "stdio": "write: {mcp}",
     "http": "write: {serve}",
@@ -80,13 +80,13 @@ _OTHER_WORDS = {
 """Commands from other frameworks, and what to write instead."""
 
 _SERVERS = """\
-call, list, read and prompt also take any MCP server: a URL, a command, or an mcp.json.
+call, list, read and prompt also work with any MCP server: a URL, a command, or an mcp.json.
   answerback list https://example.com/mcp
   answerback call "npx -y @modelcontextprotocol/server-everything" echo message=hello
 """
 
 _FIRST_STEPS = """\
-To start, write this to calculator.py:
+To get started, save this as calculator.py:
 
     from answerback import App
 

@@ -60,7 +60,7 @@ def name_in_hosts(app_name: str) -> str:
 
 
 class HostConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that starts MCP servers, and the file that names them."""
+    """A program that starts MCP servers, and the file that lists them."""
 
     title: str
     servers: str
@@ -68,7 +68,7 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True):
     has_type: bool = False
     """Whether an entry says that the server uses stdio."""
     afterwards: str
-    """What the user does next, so that the host starts the server."""
+    """What the user has to do before the host starts the server."""
 
     def entry(self, command: list[str], env: Mapping[str, str]) -> JsonObject:
         """Return the configuration of a stdio server."""

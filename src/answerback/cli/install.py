@@ -92,9 +92,9 @@ def _parse(program: Program, arguments: Sequence[str]) -> Namespace:
     program.add_target(parser)
     parser.add_argument("--yes", action="store_true", help="change the file without asking")
     parser.add_argument("--print", action="store_true", help="only print the JSON to add by hand")
-    parser.add_argument("--name", help="the name of the server there (default: the App's name)")
+    parser.add_argument("--name", help="the server's name in the file (default: the App's name)")
     add_repeatable(parser, "--env", "K=V", "a variable for the server's environment")
-    text = "another file, such as .vscode/mcp.json of a project"
+    text = "another file, such as a project's .vscode/mcp.json"
     parser.add_argument("--config", metavar="FILE", help=text)
     return parser.parse_args(arguments)
 
@@ -104,7 +104,7 @@ def _snippet(host: HostConfig, name: str, entry: JsonObject) -> str:
 
 
 class _Change:
-    """The file as it is, and as it will be."""
+    """The file before and after the change."""
 
     def __init__(self, file: str, host: HostConfig, name: str, entry: JsonObject) -> None:
         self.file = file
@@ -117,7 +117,7 @@ class _Change:
                 value = wanted[host.servers][name]
                 self.after = with_member(self.before, (host.servers, name), value)
             if parse(self.after) != wanted:
-                raise CannotEdit("its form is not understood")
+                raise CannotEdit("its format is not supported")
         except CannotEdit as exc:
             raise CannotInstall(
                 f"{file} was not changed: {exc}. Add this by hand:\n{_snippet(host, name, entry)}"
@@ -154,9 +154,9 @@ class _Change:
 
 
 def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str, JsonObject]:
-    """Return the configuration with the entry; an older entry's other members stay."""
+    """Return the configuration with the entry; an older entry's other members are kept."""
     if not isinstance(found, dict) or not isinstance(found.get(servers, {}), dict):
-        raise CannotEdit("an object was expected where it has something else")
+        raise CannotEdit("expected an object, found something else")
     older = found.get(servers, {}).get(name, {})
     if not isinstance(older, dict):
         raise CannotEdit(f"its entry {name!r} is not an object")
@@ -172,7 +172,7 @@ def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str
 
 def _confirm(file: str) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise CannotInstall("cannot ask for confirmation: stdin is not a terminal; give --yes")
+        raise CannotInstall("cannot ask for confirmation: stdin is not a terminal; pass --yes")
     sys.stderr.write(printable(f"Change {file}? [y/N] "))
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
@@ -231,7 +231,7 @@ def _write_new(descriptor: int, path: str, text: str, old: os.stat_result | None
 
 
 class CannotEdit(ValueError):
-    """The text is not JSON, or a part that must be an object is something else."""
+    """The text is not JSON, or something that must be an object is not one."""
 
 
 class _Object(NamedTuple):
@@ -259,12 +259,12 @@ def parse(text: str) -> Json:
 def _members_once(pairs: list[tuple[str, Json]]) -> Json:
     names = [name for name, _ in pairs]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise CannotEdit(f"it has {twice[0]!r} twice")
+        raise CannotEdit(f"it has a duplicate key {twice[0]!r}")
     return dict(pairs)
 
 
 def with_member(text: str, path: tuple[str, str], value: Json) -> str:
-    """Return the text with the member *path*, such as `("servers", "notes")`; raises CannotEdit."""
+    """Return the text with *path* (`("servers", "notes")`) set to *value*; raises CannotEdit."""
     if not text.strip("\ufeff \t\r\n"):
         return json.dumps({path[0]: {path[1]: value}}, indent=2, ensure_ascii=False) + "\n"
     raw = text.encode()
@@ -285,7 +285,7 @@ def with_member(text: str, path: tuple[str, str], value: Json) -> str:
 
 
 def _added(raw: bytes, place: _Object, name: str, value: Json) -> bytes:
-    """Return the text with a new last member of an object."""
+    """Return the text with a new member at the end of an object."""
     closing = place.end - 1
     outer_indent = _indent_at(raw, place.start)
     body = raw[place.start + 1 : closing]
@@ -305,15 +305,15 @@ def _added(raw: bytes, place: _Object, name: str, value: Json) -> bytes:
 
 def _object_at(plain: bytes, start: int, end: int) -> _Object:
     if plain[start : start + 1] != b"{":
-        raise CannotEdit("an object was expected where it has something else")
+        raise CannotEdit("expected an object, found something else")
     try:
         return _Object(start, end, {each.key: each for each in elements(plain[start:end])})
     except ValueError:  # For example, NaN.
-        raise CannotEdit("its form is not understood") from None
+        raise CannotEdit("its format is not supported") from None
 
 
 def _without_comments(raw: bytes) -> bytes:
-    """Return the text with blanks in place of comments; lines and offsets do not change."""
+    """Return the text with comments replaced by spaces; lines and offsets do not change."""
 
     def blank(found: re.Match[bytes]) -> bytes:
         return found[0] if found[0][:1] == b'"' else re.sub(rb"[^\n]", b" ", found[0])
@@ -322,7 +322,7 @@ def _without_comments(raw: bytes) -> bytes:
 
 
 def _plain(raw: bytes) -> bytes:
-    """Return the text with blanks in place of trailing commas."""
+    """Return the text with trailing commas replaced by spaces."""
     return _LAST_COMMA.sub(lambda found: b" " if found[0] == b"," else found[0], raw)
 
 
@@ -336,7 +336,7 @@ def _line_break(raw: bytes) -> bytes:
 
 
 def _unit(raw: bytes) -> bytes:
-    """Return one level's indentation, from the first indented line."""
+    """Return the indentation of one level, taken from the first indented line."""
     found = re.search(rb"\n([ \t]+)\S", raw)
     return found[1] if found else b"  "
 

@@ -8,7 +8,7 @@ from ..auth.api_keys import ApiKeys
 from .program import Program, print_line
 
 _EPILOG = """\
-Give the key to the program; it is shown this once. The server needs the digest alone:
+Give the key to the program; it is shown only once. The server needs only the digest:
 auth=ApiKeys({"DIGEST": "NAME"})."""
 
 

@@ -23,13 +23,13 @@ _STDIN = "-"
 _PROGRESS_BYTES = 20 * 1024 * 1024  # A smaller file is finished before a progress bar would help.
 _FORMATS = ("text", "json", "sarif")
 _EPILOG = """\
-FILE holds recorded replies: JSON, JSONL, JSON-RPC frames, or a log of the MCP Inspector or of a
+FILE holds recorded replies: JSON, JSONL, JSON-RPC frames, or a log from the MCP Inspector or a
 proxy; - is stdin. An object with `success` and no `isError` is read as an envelope, any other as
 an MCP result.
 `answerback rule AB101` explains a rule.
 
-Exit status: 1 if there are errors, and 2 if a file cannot be read or holds no messages at all, so
-that nothing was checked; warnings and notes do not count."""
+Exit status: 1 if there are errors, 2 if a file cannot be read or contains no messages to check.
+Warnings and notes do not count."""
 _EXIT_UNREADABLE = 2
 
 
@@ -40,7 +40,7 @@ class CannotLint(AnswerbackError):
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    """Return 1 if there are errors, 2 if nothing could be checked in some file."""
+    """Return 1 if there are errors, 2 if a file had nothing that could be checked."""
     options = _parser(program).parse_args(arguments)
     lint_options = _lint_options(options)
     # With --fix, the repaired stdin goes to stdout, so the findings go to stderr.
@@ -73,16 +73,16 @@ def _parser(program: Program) -> ArgumentParser:
     parser.add_argument("files", nargs="+", metavar="FILE", help=text)
     text = "the format of the findings (default: text)"
     parser.add_argument("--format", choices=_FORMATS, default="text", help=text)
-    parser.add_argument("--fix", action="store_true", help="repair in place what can be repaired")
-    text = "repair read-only files and those of other users too"
+    parser.add_argument("--fix", action="store_true", help="repair what can be repaired, in place")
+    text = "also repair read-only files and files owned by other users"
     parser.add_argument("--force", action="store_true", help=text)
     text = "check only these rules, such as AB1,AB502"
     parser.add_argument("--select", action="append", default=[], metavar="RULES", help=text)
     text = "do not check these rules, such as AB203"
     parser.add_argument("--ignore", action="append", default=[], metavar="RULES", help=text)
-    text = "the dialect of all replies (default: recognised)"
+    text = "the dialect of all replies (default: detected automatically)"
     parser.add_argument("--dialect", choices=("mcp", "envelope", "rest", "problem"), help=text)
-    parser.add_argument("--version", metavar="DATE", help="the version of MCP, such as 2025-11-25")
+    parser.add_argument("--version", metavar="DATE", help="the MCP version, such as 2025-11-25")
     return parser
 
 
@@ -118,7 +118,7 @@ def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
 
 
 def _console(stream: Any) -> Any:
-    """Return a rich console for a terminal; None for any other stream, or without rich."""
+    """Return a rich console for a terminal; None if it is not a terminal, or rich is missing."""
     if not stream.isatty():
         return None
     try:
@@ -155,7 +155,7 @@ def _lint_input(linter: Linter, name: str, console: object, options: Namespace) 
     except BrokenPipeError:
         raise
     except OSError as exc:
-        # Only open() sets a filename; without one the report or the repaired copy failed.
+        # Only open() sets a filename; without one, writing the report or the repaired copy failed.
         problem = f"cannot lint {name}" if exc.filename is None else f"cannot read {name}"
         raise CannotLint(f"{problem}: {exc.strerror}") from None
 

@@ -82,7 +82,7 @@ def _json_list(app: App, options: Options) -> bytes:
 
 def _lists(app: App, options: Options) -> str:
     registry = registry_of(app)
-    # A widget's page is for hosts, and its tool's line names it.
+    # A widget's page is for hosts; it is mentioned on its tool's line.
     resources = [
         (each.uri, _summary(each))
         for each in registry.resources.values()

@@ -40,7 +40,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
         options = parser(program).parse_args(arguments)
         load = partial(program.load_tagged, options.target, options)
-    # Before the author's module is loaded, because it may print and read too.
+    # Before the author's module is loaded, because it may itself read stdin and print.
     out, source = take_stdout(), take_stdin()
     app = require_widgets(load())
     keep_stderr()

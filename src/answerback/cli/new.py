@@ -30,7 +30,7 @@ class CannotCreate(AnswerbackError):
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser("new", "NAME")
-    parser.add_argument("name", metavar="NAME", help="the name of the project and of its folder")
+    parser.add_argument("name", metavar="NAME", help="the name of the project and its folder")
     name: str = parser.parse_args(arguments).name
     if len(name) > 64 or not _NAME.fullmatch(name):
         raise CannotCreate(

@@ -1,4 +1,4 @@
-"""The running program, `answerback` or a file that runs its App: finds a command, and runs it.
+"""The running program (`answerback`, or a file that runs its App): finds and runs a command.
 
 Also holds what the commands share: the target's App or server, common options, and printing.
 """
@@ -34,24 +34,24 @@ Options: TypeAlias = "Namespace | SimpleNamespace"
 """A command's options; a command without options does not load argparse."""
 COMMANDS = {
     "serve": "serve the tools over HTTP: REST, MCP, OpenAPI and health on one port",
-    "console": "call the tools of any server on a page in the browser",
+    "console": "call the tools of any server from a page in the browser",
     "mcp": "serve the tools over MCP to a language model's host, on stdin and stdout",
     "call": "call one tool from the shell",
     "list": "list the tools, resources and prompts",
     "read": "read one resource",
     "prompt": "fill in one prompt, and print its messages",
     "openapi": "print the OpenAPI 3.1 document",
-    "cgi": "answer one CGI request of a web server",
+    "cgi": "answer one CGI request from a web server",
     "install": "add the server to Claude Desktop, Claude Code, Cursor, Gemini CLI or VS Code",
     "new": "write a small project with a server and its tests",
-    "types": "infer the types of replies from recorded ones",
+    "types": "infer reply types from recorded replies",
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",
     "key": "make an API key, and the digest that the server stores",
-    "token": "print a test token of a server that was started with --dev-auth",
+    "token": "print a test token from a server started with --dev-auth",
     "audit": "show the recorded replies, and verify that no record was changed",
-    "tasks": "list, show and cancel the tasks of a server",
+    "tasks": "list, show and cancel a server's tasks",
     "worker": "run the tasks that servers on other hosts create",
     "state": "make, check and update the tables that several hosts share",
 }
@@ -80,30 +80,30 @@ _FAILED = 1
 _USAGE_ERROR = 2
 _CANNOT_WRITE = 74
 _UNAVAILABLE = 69
-# These commands may be started without a stdout, or find another way to report.
+# These commands may be started without a stdout, or report in another way.
 _WITHOUT_OUTPUT = ("serve", "mcp", "cgi")
 # Programs start these commands and wait for them; garbage collection costs milliseconds at start.
 _STARTED_OFTEN = ("mcp", "call")
 # The exit statuses that a shell reports for SIGINT and SIGPIPE.
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 _APP_HELP = """\
-TARGET is the file or module of the App: calculator.py, dir/calculator.py:app or
-package.module:app. Without a name after the colon it is the only App in there."""
+TARGET is the App's file or module: calculator.py, dir/calculator.py:app or package.module:app.
+The name after the colon is only needed if there are several Apps."""
 _TARGET_HELP = """\
-TARGET is the first of these that it can be:
+TARGET is one of these, tried in this order:
   a URL                 https://example.com/mcp
   a host's file         mcp.json: all of its servers, or one with --server
   an App's file         calculator.py, dir/calculator.py:app
   an App's module       package.module:app, package.module
   a command             mcp-server-time, ./server, or several words: "npx -y server"
-An App is loaded; without a name after the colon it is the only one in there. A command is
+An App is loaded; the name after the colon is only needed if there are several. A command is
 started, and talks MCP on its stdin and stdout; a file without .py is a command."""
 SERVER_OPTIONS = (
     *("server", "token", "header", "transport", "env", "inherit_env", "timeout", "server_log"),
 )
 _SERVER_OPTIONS_HELP = """\
-Write '${NAME}', in single quotes, for the value of the environment variable NAME: the list of
-processes, which other users of this machine can see, then does not show a secret."""
+Write '${NAME}', in single quotes, for the value of the environment variable NAME. This keeps
+secrets out of the process list, which other users of this machine can see."""
 
 
 class CannotWrite(AnswerbackError):
@@ -147,7 +147,7 @@ def run_program(program: Program, arguments: Sequence[str]) -> int:
         except SystemExit:  # argparse printed the help, or an error.
             print_text("")
             raise
-        # A wire does its own writing, and leaves nothing in the buffer of `sys.stdout`.
+        # A wire does its own writing, and leaves nothing in `sys.stdout`'s buffer.
         if command not in _WITHOUT_OUTPUT:
             print_text("")
         return status
@@ -187,7 +187,7 @@ def _print_error(exc: AnswerbackError) -> int:
         import traceback
 
         write_stderr("".join(traceback.format_exception(cause)).rstrip())
-    # Later lines are indented: the message may contain someone else's text.
+    # Later lines are indented, because the message may contain untrusted text.
     write_stderr(f"error: {exc}".replace("\n", "\n  "))
     if isinstance(exc, CannotWrite):
         return _CANNOT_WRITE
@@ -230,7 +230,7 @@ class Program:
             prog=self.command_line(command),
             usage=f"{line} {usage}".rstrip(),
             description=COMMANDS[command],
-            # Without a width, argparse imports shutil in every call to find the terminal's.
+            # Without a width, argparse imports shutil on every call to find the terminal's.
             formatter_class=partial(RawDescriptionHelpFormatter, width=88),
             allow_abbrev=False,
             **options,
@@ -249,7 +249,7 @@ class Program:
     def add_target(self, parser: ArgumentParser) -> None:
         """Add the target argument; for a program with an App, the target is None."""
         if self.app is None:
-            parser.add_argument("target", metavar="TARGET", help="see at the end")
+            parser.add_argument("target", metavar="TARGET", help="see below")
         else:
             parser.set_defaults(target=None)
 
@@ -312,17 +312,17 @@ def add_server_options(parser: ArgumentParser, program: Program, *, timeout: boo
     group = parser.add_argument_group(
         "options for a server (a URL, a command, or an mcp.json)", _SERVER_OPTIONS_HELP
     )
-    text = "one server of an mcp.json; the others are not started"
+    text = "one server from an mcp.json; the others are not started"
     group.add_argument("--server", metavar="NAME", help=text)
-    group.add_argument("--token", help="for a URL: the token that is sent with each request")
-    add_repeatable(group, "--header", "NAME:VALUE", "for a URL: a header of each request")
-    text = "for a URL: how the server is called; rest is for one without MCP"
+    group.add_argument("--token", help="for a URL: the token to send with each request")
+    add_repeatable(group, "--header", "NAME:VALUE", "for a URL: a header to send with each request")
+    text = "for a URL: how to call the server; rest is for one without MCP"
     group.add_argument("--transport", choices=("http", "sse", "rest"), help=text)
     add_repeatable(group, "--env", "NAME=VALUE", "for a command: an environment variable")
-    text = "for a command: the server gets your whole environment"
+    text = "for a command: pass your whole environment to the server"
     group.add_argument("--inherit-env", action="store_true", help=text)
     if timeout:
-        text = "give up after so many seconds (default: 60, and 30 until it is connected)"
+        text = "give up after this many seconds (default: 60, and 30 for connecting)"
         group.add_argument("--timeout", type=positive_seconds, metavar="SECONDS", help=text)
     text = "show the server's log messages and, for a command, its stderr"
     group.add_argument("--server-log", action="store_true", help=text)
@@ -340,13 +340,13 @@ def add_tag_options(parser: ArgumentParser) -> None:
     """Add the options for commands that select tools by tag."""
     text = "only the tools, resources and prompts with this tag"
     add_repeatable(parser, "--tag", "TAG", text)
-    add_repeatable(parser, "--exclude-tag", "TAG", "leave out those with this tag")
+    add_repeatable(parser, "--exclude-tag", "TAG", "leave out everything with this tag")
 
 
 def add_log_level_option(parser: ArgumentParser) -> None:
     """Add the option for commands that serve until they are stopped."""
     levels = ("debug", "info", "warning", "error", "critical")
-    text = f"log to stderr from this level on: {', '.join(levels)}"
+    text = f"log to stderr at this level and above: {', '.join(levels)}"
     parser.add_argument("--log-level", type=str.lower, choices=levels, metavar="LEVEL", help=text)
 
 
@@ -398,7 +398,7 @@ def write_stderr(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Escape terminal control characters: the text may be someone else's."""
+    """Escape terminal control characters, because the text may be untrusted."""
     if text.replace("\n", "").isprintable():
         return text
     from ..dialects.readable import render
@@ -407,12 +407,12 @@ def printable(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """Escape line breaks too, so that someone else's name or URI cannot imitate another line."""
+    """Escape line breaks too, so that an untrusted name or URI cannot imitate another line."""
     return printable(text).replace("\n", "\\n")
 
 
 def printable_json(text: str) -> str:
-    """Escape such characters in JSON text, using JSON escapes."""
+    """Escape control characters in JSON text, using JSON escapes."""
     if text.replace("\n", "").isprintable():
         return text
     from ..dialects.readable import escape_json
@@ -517,7 +517,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
         done.set_running_or_notify_cancel()
         try:
             done.set_result(run_program(program, words))
-        except BaseException as exc:  # noqa: BLE001 -- it is raised where the task waits
+        except BaseException as exc:  # noqa: BLE001 -- raised where the task is waiting
             done.set_exception(exc)
 
     # Not a thread from the loop's pool: the program would wait for it at exit.
@@ -591,7 +591,7 @@ def _signals_to(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> It
 
 
 def _program_arguments() -> Sequence[str]:
-    """Return the program's arguments; programs that a web server or a host starts need none."""
+    """Return the program's arguments; those started by a web server or a host need none."""
     if "GATEWAY_INTERFACE" in os.environ:
         # A web server may turn the query string into arguments (RFC 3875), which any client
         # controls, so under CGI the arguments are ignored.

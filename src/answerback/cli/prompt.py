@@ -18,7 +18,7 @@ _HELP = """\
 name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
 `list` shows the prompts and their arguments.
 
-A terminal gets text to read; a pipe or a file gets MCP's JSON. Errors go to stderr."""
+Output is text on a terminal, and MCP's JSON in a pipe or a file. Errors go to stderr."""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
@@ -33,7 +33,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         parser.error(f"name the prompt; `{line} --prompts` shows the prompts")
     options.name, *options.pairs = options.words
     server = program.find_server(options.target)
-    # Before the author's module is loaded, because it may print and read too.
+    # Before the author's module is loaded, because it may itself read stdin and print.
     out, stdin = take_stdout(), take_stdin()
     if server is not None:
         from .remote import prompt_remote

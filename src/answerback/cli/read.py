@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .program import Options
 
 _HELP = """\
-A terminal gets text to read; a pipe or a file gets the content as it is, or JSON if there are
+Output is text on a terminal, and the unchanged content in a pipe or a file, or JSON if there are
 several contents. Errors go to stderr. `list` shows the resources."""
 
 
@@ -39,7 +39,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     server = program.find_server(options.target)
     check_output(options)
-    # Before the author's module is loaded, because it may print and read too.
+    # Before the author's module is loaded, because it may itself read stdin and print.
     out, stdin = take_stdout(), take_stdin()
     if server is not None:
         from .remote import read_remote

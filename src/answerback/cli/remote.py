@@ -97,7 +97,7 @@ def list_remote(target: ServerTarget, options: Options, out: Stdout) -> int:
 
 
 def _lists(server: BlockingServer, options: Options) -> Iterator[str]:
-    """Yield the tables one by one: a server that lists its tools may fail at another list."""
+    """Yield the tables one by one: a server that lists its tools may fail to list the rest."""
     if options.resources:
         yield usage_table(_resource_rows(server)) or "the server has no resources"
     elif options.prompts:
@@ -158,7 +158,7 @@ def _server(target: ServerTarget, options: Options, stdin: int) -> Iterator[Bloc
     """
     peer = TerminalPeer(stdin)
     found = chosen_servers(target, options)
-    # A command does not list again later, so it waits for every server in the file.
+    # A command lists only once, so it waits for every server in the file.
     more: dict[str, Any] = {"inherit": bool(options.inherit_env), "wait": None}
     if options.timeout is not None:
         more |= {"timeout": options.timeout, "connect_timeout": options.timeout}
@@ -264,7 +264,7 @@ def _given(names: Iterable[str], options: Options) -> list[str]:
 
 
 def options_for_one(options: Options) -> dict[str, Any]:
-    """Return the options of `connect` for one server."""
+    """Return the `connect` options for one server."""
     found: dict[str, Any] = {}
     headers = dict(_pair("--header", text, ":") for text in options.header or ())
     if headers:
@@ -343,7 +343,7 @@ def _type_word(field: Json) -> str:
 
 
 def _kind(field: Json) -> str | None:
-    """Return a value's type, which may also be null; None if there are several or none."""
+    """Return a value's type, ignoring null; None if there are several types or none."""
     match field:
         case {"type": str(kind)}:
             return kind

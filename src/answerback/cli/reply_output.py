@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 def add_output_options(parser: ArgumentParser) -> None:
-    text = "print JSON in this dialect (piped: the contract's)"
+    text = "print JSON in this dialect (default when piped: the contract's)"
     parser.add_argument("--dialect", choices=get_args(Dialect), help=text)
-    text = "save images, sounds and other bytes as FILE; without any, what a pipe would get"
+    text = "save images, audio and other bytes to FILE; if there are none, the output for a pipe"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
 
 
@@ -75,7 +75,7 @@ def print_reply(
 ) -> int:
     """Print a reply, or write it to `--output`; return the exit status.
 
-    With *as_file*, for `read`, a pipe gets a single content unchanged.
+    With *as_file*, for `read`, a single content is piped unchanged.
     """
     if reply.error is not None:
         return print_error(reply, reply.error, contract, options.dialect)
@@ -95,7 +95,7 @@ def print_reply(
         return 0
     stem, suffix = os.path.splitext(options.output)
     for number, block in enumerate(saved, 1):
-        # Several files get numbers: chart.png, chart-2.png.
+        # Several files are numbered: chart.png, chart-2.png.
         path = options.output if number == 1 else f"{stem}-{number}{suffix}"
         data = _bytes_of(block) or b""
         _write_file(path, data)

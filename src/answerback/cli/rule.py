@@ -15,7 +15,7 @@ class NoSuchRule(AnswerbackError):
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    parser = program.parser("rule", "[RULE]", epilog="Without a rule, all of them are listed.")
+    parser = program.parser("rule", "[RULE]", epilog="Without a rule, all rules are listed.")
     help = "AB101, or missing-success; AB1 lists a family"
     parser.add_argument("rule", nargs="?", metavar="RULE", help=help)
     word: str | None = parser.parse_args(arguments).rule

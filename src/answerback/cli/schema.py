@@ -10,7 +10,7 @@ from ..dialects.reply_schemas import convention_schema, dialect_schema
 from .program import Program, print_line
 
 _EPILOG = """\
---convention prints the schema of the document that the envelope comes from, word for word;
+--convention prints, word for word, the schema in the document that defines the envelope;
 docs/reference/conventions.md lists where the two differ, and why."""
 
 
@@ -23,7 +23,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         parser.error("--seed is now --convention: write schema envelope --convention")
     options = parser.parse_args(arguments)
     if options.convention and options.dialect != "envelope":
-        parser.error("--convention goes with envelope only")
+        parser.error("--convention only works with envelope")
     schema = convention_schema() if options.convention else dialect_schema(options.dialect)
     print_line(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())
     return 0

@@ -127,40 +127,40 @@ def parser(program: Program) -> ArgumentParser:
     made.add_argument("--max-body", type=positive_int, default=MAX_BODY, metavar="BYTES", help=text)
     text = "accept this Host header too, such as tools.example.com"
     add_repeatable(made, "--allow-host", "NAME", text)
-    text = "accept requests of this Origin, such as https://example.com"
+    text = "accept requests from this Origin, such as https://example.com"
     add_repeatable(made, "--allow-origin", "URL", text)
-    text = "use the forwarded headers of this address or network"
+    text = "trust forwarded headers from this address or network"
     add_repeatable(made, "--trust-proxy", "ADDRESS", text)
-    text = "serve MCP without sessions, as Access(sessions=False) does"
+    text = "serve MCP without sessions, like Access(sessions=False)"
     made.add_argument("--stateless", action="store_true", help=text)
-    text = "accept test tokens, which this server issues, on this machine only"
+    text = "accept test tokens issued by this server; on this machine only"
     made.add_argument("--dev-auth", action="store_true", help=text)
-    text = "start again when a Python file of the program changes; read widgets anew"
+    text = "restart when one of the program's Python files changes; reload widgets"
     made.add_argument("--reload", action="store_true", help=text)
     text = "send the text of exceptions to the caller; on this machine only"
     made.add_argument("--debug", action="store_true", help=text)
-    text = "show browsers a page to call the tools (default: only on this machine)"
+    text = "show browsers a page for calling the tools (default: only on this machine)"
     made.add_argument("--console", action=BooleanOptionalAction, help=text)
     add_log_level_option(made)
     made.add_argument("--access-log", action="store_true", help="log a line for each request")
     add_audit_options(made)
     add_tasks_option(made)
     add_state_options(made)
-    text = "run no tasks here: the workers that share --state run them"
+    text = "do not run tasks here; the workers that share --state run them"
     made.add_argument("--no-tasks", action="store_true", help=text)
     add_tag_options(made)
     return made
 
 
 def _add_address(parser: ArgumentParser) -> None:
-    text = "the address to listen on (default: HOST of the environment, or 127.0.0.1)"
+    text = "the address to listen on (default: HOST in the environment, or 127.0.0.1)"
     parser.add_argument("--host", help=text)
-    text = "0 takes a free one (default: PORT of the environment, or 8000)"
+    text = "the port; 0 picks a free one (default: PORT in the environment, or 8000)"
     parser.add_argument("--port", type=port_number, help=text)
     parser.add_argument("--uds", metavar="PATH", help="listen on this unix socket instead")
     parser.add_argument("--tls-cert", metavar="FILE", help="serve HTTPS with this certificate")
-    parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate")
-    text = "the path under which a proxy shows this server, such as /tools"
+    parser.add_argument("--tls-key", metavar="FILE", help="the certificate's private key")
+    text = "the path at which a proxy exposes this server, such as /tools"
     parser.add_argument("--root-path", default="", metavar="PATH", help=text)
     text = "the URL of the MCP endpoint as clients know it, such as https://example.com/mcp"
     parser.add_argument("--url", type=_endpoint, help=text)
@@ -171,10 +171,10 @@ def _add_address(parser: ArgumentParser) -> None:
         type=positive_int,
         default=KEEP_ALIVE,
         metavar="SECONDS",
-        help="close a connection after this time without a request; give more than a proxy "
-        f"in front waits (default: {KEEP_ALIVE})",
+        help="close a connection after this long without a request; set it longer than the "
+        f"time-out of a proxy in front (default: {KEEP_ALIVE})",
     )
-    text = "after SIGTERM, serve for this time while /readyz is 503, then end (default: end)"
+    text = "after SIGTERM, keep serving for this long with /readyz at 503 (default: exit at once)"
     parser.add_argument("--drain", type=positive_int, metavar="SECONDS", help=text)
 
 

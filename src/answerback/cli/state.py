@@ -17,7 +17,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     for each in subparsers.values():
         text = f"the database, as postgresql://user@host/name (default: {STATE})"
         each.add_argument("url", nargs="?", metavar="URL", help=text)
-    text = "how many processes of servers and workers there will be (default: 1)"
+    text = "how many server and worker processes there will be (default: 1)"
     subparsers["check"].add_argument("--processes", type=int, default=1, metavar="N", help=text)
     options = parser.parse_args(arguments)
     url = options.url or os.environ.get(STATE)
@@ -45,6 +45,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 _SUBCOMMANDS = {
     "init": ("make the tables in an empty database, and bind them to the secret", None),
     "check": ("say whether servers can use the database, and which secrets its rows need", None),
-    "upgrade": ("bring the tables up to the version of this program", None),
-    "rekey": (f"seal all records with the first secret of {SECRET}", None),
+    "upgrade": ("bring the tables up to this program's version", None),
+    "rekey": (f"seal all records with the first secret in {SECRET}", None),
 }

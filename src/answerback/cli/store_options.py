@@ -30,7 +30,7 @@ def add_audit_options(parser: ArgumentParser) -> None:
     text = "record each reply here (.db, .sqlite, .sqlite3 or .jsonl)"
     parser.add_argument("--audit", metavar="FILE", help=text)
     bodies = ("arguments", "content")
-    text = "record these as well, with secrets masked"
+    text = "also record these, with secrets masked"
     parser.add_argument("--audit-keep", action="append", default=[], choices=bodies, help=text)
 
 
@@ -76,7 +76,7 @@ def open_task_store(path: str) -> SQLiteStore:
     if not os.path.isdir(folder) or os.path.isdir(path):
         raise CannotOpenTasks(f"cannot keep tasks in {path!r}: give a file in a folder that exists")
     store = SQLiteStore(os.path.abspath(path))
-    # Opened once before the workers do, so that a problem shows at start-up.
+    # Open it once before the workers do, so that a problem shows at start-up.
     try:
         store.version()
     except UnknownTaskFile as exc:
@@ -93,7 +93,7 @@ def add_state_options(parser: ArgumentParser) -> None:
         "--state",
         metavar="URL",
         help="share tasks, keys and sessions with other hosts in this PostgreSQL database "
-        f"(default: {STATE} of the environment)",
+        f"(default: {STATE} in the environment)",
     )
     parser.add_argument(
         "--state-listen",
@@ -101,7 +101,7 @@ def add_state_options(parser: ArgumentParser) -> None:
         help="the database itself, if --state goes through a pooler such as pgbouncer "
         f"(default: {STATE_LISTEN})",
     )
-    text = "make or update the tables of the state first"
+    text = "make or update the state tables first"
     parser.add_argument("--state-init", action="store_true", help=text)
 
 
@@ -131,7 +131,7 @@ class StdioOptions(TypedDict, total=False):
 
 def parser(program: Program) -> ArgumentParser:
     made = program.parser_with_target("mcp")
-    text = "send the text of exceptions to the client; read widgets anew"
+    text = "send the text of exceptions to the client; reload widgets"
     made.add_argument("--debug", action="store_true", help=text)
     add_log_level_option(made)
     add_audit_options(made)

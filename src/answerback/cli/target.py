@@ -142,7 +142,7 @@ def _import_module(where: str) -> ModuleType:
 
 
 def _only_app(module: ModuleType, where: str) -> App:
-    """Return the only App in a module; Apps that another one includes do not count."""
+    """Return the only App in a module; Apps included in another one do not count."""
     named = {name: each for name, each in vars(module).items() if isinstance(each, App)}
     inner = {id(each) for app in named.values() for each in app.apps() if each is not app}
     found = {id(app): app for app in named.values() if id(app) not in inner}
@@ -248,7 +248,7 @@ def _folder_of_package(module: str) -> str:
 
 
 def absolute_target(target: str) -> tuple[str, str | None]:
-    """Return the target for use from any folder, and the folder that its module then needs."""
+    """Return the target so that it works from any folder, and the folder its module needs."""
     where, name = split_target(target)
     colon = f":{name}" if name else ""
     if _is_file(where):

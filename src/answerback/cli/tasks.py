@@ -38,15 +38,15 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     parser, subparsers = subcommand_parsers(program, "tasks", _SUBCOMMANDS)
     for name, each in subparsers.items():
         if name != "list":
-            each.add_argument("id", metavar="ID", help="the id of a task, as list shows it")
-        text = f"the SQLite file of the server (default: {_FILE})"
+            each.add_argument("id", metavar="ID", help="the task's id, as shown by list")
+        text = f"the server's SQLite file (default: {_FILE})"
         each.add_argument("--tasks", metavar="FILE", help=text)
         add_state_options(each)
-        text = "the name of the app, if the state has tasks of several"
+        text = "the app's name, if the state has tasks from several apps"
         each.add_argument("--app", metavar="NAME", help=text)
-        text = "print JSON, for programs; the default where stdout is not a terminal"
+        text = "print JSON, for programs; the default if stdout is not a terminal"
         each.add_argument("--json", action="store_true", help=text)
-    text = "how many, the latest ones (default: %(default)s)"
+    text = "how many of the latest tasks to show (default: %(default)s)"
     subparsers["list"].add_argument("-n", type=positive_int, default=50, metavar="N", help=text)
     states = ("working", "input_required", *sorted(FINAL))
     subparsers["list"].add_argument("--status", choices=states, help="only the tasks in this state")
@@ -202,6 +202,6 @@ def _iso(seconds: float) -> str:
 
 _SUBCOMMANDS = {
     "list": ("list the tasks, the latest last", _list),
-    "show": ("show all about one task", _show),
-    "cancel": ("cancel a task; a server that runs it stops it at once", _cancel),
+    "show": ("show everything about one task", _show),
+    "cancel": ("cancel a task; the server running it stops it at once", _cancel),
 }

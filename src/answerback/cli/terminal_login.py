@@ -33,7 +33,7 @@ class _Terminal:
     def __init__(self, stdin: int, target: str) -> None:
         self._stdin = stdin
         self._target = target
-        # Several servers may ask at once; the user answers one after the other.
+        # Several servers may ask at once; the user answers them one at a time.
         self._lock = threading.Lock()
 
     def open_page(self, url: str) -> str | None:

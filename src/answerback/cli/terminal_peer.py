@@ -89,12 +89,12 @@ class TerminalPeer(Peer):
 
 
 def stderr_is_terminal() -> bool:
-    """Return whether a person reads stderr as it is written."""
+    """Return whether someone may be watching stderr."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 def _parse_answer(text: str, field: JsonObject) -> Json:
-    """Convert the answer to the field's type; a bad one stays text, and is refused later."""
+    """Convert the answer to the field's type; an invalid one stays a string."""
     match field.get("type"):
         case "boolean":
             return {"y": True, "yes": True, "n": False, "no": False}.get(text.lower(), text)

@@ -17,7 +17,7 @@ from .program import Program, add_repeatable, positive_int, print_line
 _SECONDS = 10
 _MAX_BODY = 64 * 1024
 _EPILOG = """\
-The token is for this machine alone. For example:
+The token only works on this machine. For example:
   curl -H "Authorization: Bearer $(answerback token --user alice)" ..."""
 
 
@@ -27,10 +27,10 @@ class NoTestToken(AnswerbackError):
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser("token", "[URL] [options]", epilog=_EPILOG)
-    url = "the address of the server (default: http://127.0.0.1:8000)"
+    url = "the server's address (default: http://127.0.0.1:8000)"
     parser.add_argument("url", nargs="?", metavar="URL", default="http://127.0.0.1:8000", help=url)
     parser.add_argument("--user", default="developer", help="the subject (default: developer)")
-    add_repeatable(parser, "--scope", "SCOPE", "a scope of the token")
+    add_repeatable(parser, "--scope", "SCOPE", "a scope for the token")
     text = "how long it is valid (default: 3600)"
     parser.add_argument("--seconds", type=positive_int, default=3600, help=text)
     options = parser.parse_args(arguments)

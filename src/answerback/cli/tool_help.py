@@ -80,7 +80,7 @@ def _takes_any(tool: Tool) -> bool:
 
 def _properties(tool: Tool) -> JsonObject:
     properties: JsonObject = tool.input_schema.get("properties", {})
-    # True, which takes any value, is a schema too.
+    # True, which accepts any value, is a valid schema too.
     return {name: each if isinstance(each, dict) else {} for name, each in properties.items()}
 
 
@@ -96,7 +96,7 @@ def usage(tool: Tool) -> str:
 
 
 def usage_table(rows: Sequence[tuple[str, str]]) -> str:
-    """Return a line for each usage and description; a long usage has its description below."""
+    """Return a line for each usage and description; the latter may be on its own line."""
     rows = [(printable_line(call), text) for call, text in rows]
     width = max((len(call) for call, _ in rows if len(call) <= _MAX_COLUMN), default=4)
     return "\n".join(
@@ -108,7 +108,7 @@ def usage_table(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def section(noun: str, rows: Sequence[tuple[str, str]]) -> str:
-    """Return a heading, and below it the table of resources or prompts; empty without rows."""
+    """Return a heading followed by a table of resources or prompts; empty if there are no rows."""
     lines = usage_table(rows).split("\n")
     return "\n".join([f"{noun}:", *(f"  {line}" for line in lines)]) if rows else ""
 
@@ -134,7 +134,7 @@ def _choices(schema: Json, root: JsonObject, depth: int = 0) -> Iterator[str]:
 def _describe_schema(
     schema: Json, root: JsonObject, *, members: bool = False, depth: int = 0
 ) -> str:
-    """Describe the values that a schema takes; with *members*, also the members of objects."""
+    """Describe the values that a schema accepts; with *members*, also the members of objects."""
     found = _resolve(schema, root)
     # A schema may contain itself.
     if depth > _MAX_DESCRIBED_DEPTH:
@@ -166,7 +166,7 @@ def _describe_schema(
 
 
 def _example_value(schema: Json, root: JsonObject) -> str:
-    """Return a value that the schema takes, as written in a shell."""
+    """Return a value that the schema accepts, as written in a shell."""
     if "contentEncoding" in _resolve(schema, root):
         return "@file"
     value = _example(schema, root, 0)
@@ -214,7 +214,7 @@ def _example_number(schema: JsonObject) -> Json:
 
 
 def _string_format(schema: JsonObject) -> str | None:
-    """Return a string's `format`, or the one that its description implies, as for a time."""
+    """Return a string's `format`, or the one implied by its description (a time, for example)."""
     if schema.get("format") in _FORMATS:
         return str(schema["format"])
     return format_in_words(schema.get("description"))
@@ -223,7 +223,7 @@ def _string_format(schema: JsonObject) -> str | None:
 def _resolve(schema: Json, root: JsonObject) -> JsonObject:
     """Follow `$ref`; a reference that leads back to itself counts as an object.
 
-    True, which takes any value, becomes the schema that has no members.
+    True, which accepts any value, becomes an empty schema.
     """
     for _ in range(_MAX_REFERENCES):
         if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""`types`: infers the types of replies from recorded ones, and prints them as a module."""
+"""`types`: infers reply types from recorded replies, and prints them as a module."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .program import Program, printable, printable_line, write_stderr, write_std
 _STDIN = "-"
 _MAX_SHOWN = 20
 _EPILOG = """\
-FILE holds recorded replies, and is read as by lint: JSON, JSONL, JSON-RPC frames, or a log of the
-MCP Inspector or of a proxy; - is stdin. It must say which tool gave each reply:
-  JSON-RPC messages                      with their requests: a log, or a tap of connect(tap=…)
+FILE holds recorded replies, in the same formats as for lint: JSON, JSONL, JSON-RPC frames, or a log
+from the MCP Inspector or a proxy; - is stdin. It must say which tool each reply came from:
+  JSON-RPC messages                      with their requests: a log, or a tap from connect(tap=…)
   lines {"tool": "name", "reply": …}     a reply in any form, such as an MCP result
-  the records of --audit                 with --audit-keep content
+  records from --audit                   with --audit-keep content
 
 Exit status: 2 if a file cannot be read, or if there are no replies."""
 
@@ -32,9 +32,9 @@ class CannotInfer(AnswerbackError):
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser("types", "FILE… [options]", epilog=_EPILOG)
-    help_text = "a file of recorded replies, or of --audit; - is stdin"
+    help_text = "a file of recorded replies, or one written by --audit; - is stdin"
     parser.add_argument("files", nargs="+", metavar="FILE", help=help_text)
-    help_text = "write dataclasses in place of TypedDicts"
+    help_text = "write dataclasses instead of TypedDicts"
     parser.add_argument("--dataclasses", action="store_true", help=help_text)
     options = parser.parse_args(arguments)
     out, seen, unreadable = take_stdout(), SeenReplies(), 0

@@ -20,9 +20,9 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     add_state_options(parser)
     text = "how many tasks run at a time (default: the app's limit)"
     parser.add_argument("--concurrency", type=positive_int, metavar="N", help=text)
-    text = "the address of the health pages (default: %(default)s)"
+    text = "the address for the health pages (default: %(default)s)"
     parser.add_argument("--host", default="127.0.0.1", help=text)
-    text = "the port of the health pages (default: a free one)"
+    text = "the port for the health pages (default: a free one)"
     parser.add_argument("--port", type=port_number, default=0, help=text)
     add_log_level_option(parser)
     add_audit_options(parser)

@@ -1,7 +1,7 @@
 """Infers the types of replies from the values at each place, and writes them as Python.
 
-A type is a tree of the classes here; every counted value fits it. Memory depends on how much the
-replies differ, not on how many there are.
+A type is a tree of the classes here; every counted value fits it. Memory use depends on how
+much the replies differ, not on how many there are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..types.problems import counted
 from .recorded_replies import RecordedReply
 
 MAX_MEMBERS = 100
-"""Objects with more different keys than this are dicts with free keys."""
+"""Objects with more distinct keys than this are dicts with arbitrary keys."""
 MAX_PLACES = 100_000
 """After this many places, new ones are not examined: their type is `Any`."""
 MAX_DEPTH = 100
@@ -33,7 +33,7 @@ MAX_NESTED = 12
 MIN_DATES = 3
 """A place has dates if it has at least this many strings, and all of them are dates."""
 MAX_TEXTS = 8
-"""A place is a `Literal` if it has at most this many different strings,"""
+"""A place is a `Literal` if it has at most this many distinct strings,"""
 MIN_LITERAL_VALUES = 20
 """and at least this many in total,"""
 MIN_LITERAL_REPLIES = 5
@@ -45,7 +45,7 @@ MIN_VARYING_KEYS = 6
 _MAX_WORD = 40
 _MIN_TREE_MEMBERS = 2
 _MIN_MERGED = 2
-"""Records with fewer members are too often equal by chance."""
+"""Records with fewer members are too likely to be equal by chance."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DATE_NODE, _DATETIME_NODE = Scalar(date), Scalar(datetime)
 _WORD = re.compile(r"[A-Za-z][\w./+-]*", re.ASCII)
@@ -127,7 +127,7 @@ class SeenReplies:
         self._places = 0
 
     def add(self, recorded: RecordedReply) -> None:
-        """Count a reply; after too many tools, those with new names are left out."""
+        """Count a reply; once there are too many tools, replies from new ones are ignored."""
         if recorded.tool not in self.tools:
             if not self.take_place():
                 return
@@ -155,12 +155,12 @@ class SeenReplies:
 
 
 class Texts:
-    """The strings at a place: the first few different values, and their form."""
+    """The strings at a place: the first few distinct values, and their format."""
 
     def __init__(self) -> None:
         self.count = 0
         self.values: dict[str, int] | None = {}
-        """How many times each string occurs; None for more than MAX_TEXTS, or long ones."""
+        """How many times each string occurs; None if more than MAX_TEXTS, or long ones."""
         self.are_dates = True
         self.are_datetimes = True
 
@@ -189,7 +189,7 @@ class Texts:
 
 
 class Evidence:
-    """All values that one tool's replies have at one place."""
+    """All values found at one place in one tool's replies."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -203,7 +203,7 @@ class Evidence:
         self.object_replies = 0
         """The number of replies with an object here."""
         self.members: dict[str, Evidence] | None = None
-        """The members of all objects here, by name, in order of first use."""
+        """The members of all objects here, by name, in order of first appearance."""
         self.values: Evidence | None = None
         """The members of all objects here, merged, if they have too many names."""
         self.same_as: Evidence | None = None
@@ -215,7 +215,7 @@ class Evidence:
         self._last_reply = self._last_object_reply = 0
 
     def add(self, value: Json, seen: SeenReplies) -> None:
-        """Count a value and everything in it."""
+        """Count a value and everything inside it."""
         self.count += 1
         if self._last_reply != seen.reply:
             self._last_reply = seen.reply
@@ -229,7 +229,7 @@ class Evidence:
                 self.ints += 1
             case float():
                 self.floats += 1
-                # JSON has no NaN and no infinity: such numbers are sent as null.
+                # JSON has no NaN or infinity: such numbers are sent as null.
                 self.nulls += not isfinite(value)
             case str():
                 self.texts = self.texts or Texts()
@@ -268,7 +268,7 @@ class Evidence:
             place.add(member, seen)
 
     def merged_values(self) -> Evidence:
-        """Return the merged values of all members, as for a dict with free keys."""
+        """Return the merged values of all members, as for a dict with arbitrary keys."""
         if self.values is not None:
             return self.values
         merged = Evidence()
@@ -277,9 +277,9 @@ class Evidence:
         return merged
 
     def merge(self, other: Evidence) -> None:
-        """Add what was seen at another place of the same tool."""
+        """Add the values seen at another place in the same tool's replies."""
         self.count += other.count
-        # The same replies may have both, so take the larger count.
+        # The same reply may have a value at both places, so take the larger count.
         self.replies = max(self.replies, other.replies)
         self.nulls += other.nulls
         self.bools += other.bools
@@ -352,7 +352,7 @@ class _Inference:
         while any(_fold(evidence, name) for name in list(evidence.members or ())):
             pass
         if evidence.values is not None:
-            # The branches of the tree have too many different members.
+            # The branches of the tree have too many distinct members.
             return DictOf(ANY)
         record = RecordType(path, evidence.objects, evidence.object_replies, {})
         self._open[id(evidence)] = record
@@ -376,16 +376,16 @@ class _Inference:
             for name, member in record.members.items()
         )
         known = self._known.setdefault(key, record)
-        # The replies of two tools each have their own type.
+        # Two tools' replies are separate types, even if they are equal.
         if known is record or len(known.path) == len(record.path) == 1:
             return record
         both = known.replies, record.replies
-        # The same reply from one tool may have both.
+        # The same reply may contain both.
         known.replies = max(both) if known.path[0] == record.path[0] else sum(both)
         known.objects += record.objects
         for name, member in record.members.items():
             known.members[name].count += member.count
-        # It is named after the place nearer to the reply's root.
+        # The merged record is named after the place closer to the reply's root.
         known.path = min(known.path, record.path, key=lambda path: (len(path), path))
         return known
 
@@ -455,9 +455,9 @@ def _has_free_keys(evidence: Evidence) -> bool:
 
 
 def _fold(root: Evidence, name: str) -> bool:
-    """Count a member's objects at the root if they look like it, as branches of a tree do.
+    """Count a member's objects at the root if they look like it, like the branches of a tree.
 
-    `same_as` then leads back to the root. Return whether the objects look alike.
+    `same_as` then points back to the root. Return whether the objects look alike.
     """
     known = root.members or {}
     member = known[name]
@@ -485,8 +485,8 @@ _IMPORTS = {
 }
 _IMPORTED = frozenset(name for names in _IMPORTS.values() for name in names)
 _RESERVED = frozenset({*_IMPORTED, *dir(builtins), *keyword.kwlist, _TABLE})
-# A field with such a name hides the type from the annotations after it; a dataclass takes
-# `type.mro` as the default of `mro`.
+# A field with such a name hides the type from later annotations; a dataclass takes `type.mro` as
+# the default for `mro`.
 _HIDING = frozenset(
     {"bool", "dict", "float", "int", "list", "mro", "str", *_IMPORTED, *keyword.kwlist}
 )
@@ -497,11 +497,11 @@ _NAME_OR_TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|#.*|\b[A-Za-z
 
 
 def module_source(tools: Sequence[ToolType], *, dataclasses: bool = False) -> str:
-    """Name the records, and return a module with the types and a table of them by tool."""
+    """Name the records, and return a module with the types and a table that maps tools to them."""
     seen: set[RecordType] = set()
     records = [record for each in tools for record in records_in(each.kind, seen)]
     _name_records(records)
-    # A member with the same name would hide a class from the annotations after it.
+    # A member with the same name would hide a class from later annotations.
     classes = {record.name for record in records}
     written: set[str] = set()
     parts = []
@@ -558,7 +558,7 @@ def _annotation(kind: InferredType, defined: Collection[str] | None = None) -> s
 
 
 def _quoted(text: str) -> str:
-    """Return a Python literal for the text, in double quotes if that needs no escapes."""
+    """Return a Python literal for a string, in double quotes if that needs no escapes."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
 

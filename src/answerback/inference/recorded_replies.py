@@ -1,7 +1,7 @@
-"""Reads recorded replies one after another, each with the name of its tool and its data.
+"""Reads recorded replies one at a time, each with its tool's name and its data.
 
-It reads what `lint` reads, lines `{"tool": …, "reply": …}`, and the records of `--audit` (SQLite
-and JSONL). It holds no more in memory than the largest reply, and knows nothing about types.
+It reads the same files as `lint`, `{"tool": …, "reply": …}` lines, and records from `--audit`
+(SQLite and JSONL). Memory use is bounded by the largest reply. Types are not its concern.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..records.reader import read as read_records
 from ..rules.lint.inputs import INVALID, NO_VALUE, Conversation, Piece, read_pieces
 
 _FIRST_LINE = re.compile(rb"(\xef\xbb\xbf)?\s*\{[ \t]*\"")
-"""The start of an object on one line, not of one that spans several lines."""
+"""The start of an object that is on one line, not one that spans several lines."""
 _NO_CONTENT = "the record has no content; record it with --audit-keep content"
 _NO_TOOL = 'the reply does not name its tool; write {"tool": "name", "reply": …} on a line'
 
@@ -38,7 +38,7 @@ class ReplyData(msgspec.Struct, frozen=True):
     kind: Literal["data", "content", "failure", "unreadable"]
     """A "content" reply has blocks such as images, but no data."""
     value: Json = None
-    """The data; for a reply that is only text, the text."""
+    """The data; for a text-only reply, the text."""
     why: str = ""
     """Why the reply cannot be read."""
 
@@ -60,7 +60,7 @@ def read_replies(file: BufferedReader, name: str) -> Iterator[RecordedReply]:
         records = read_records(name)
         parts = (io.BytesIO(each.body) for each in records if isinstance(each, StoredRecord))
     elif _FIRST_LINE.match(head):
-        # Line by line: a truncated line does not hide the next ones.
+        # Read line by line, so that a truncated line does not hide the next ones.
         parts = map(io.BytesIO, file)
     conversations: dict[str, Conversation] = defaultdict(Conversation)
     for number, part in enumerate(parts):
@@ -147,8 +147,8 @@ def data_of(reply: Any, schema: dict[str, Any] | None = None) -> ReplyData:
 def _is_wrapped(reply: Reply[Any]) -> bool:
     """Return whether `{"result": …}` is a wrapper, for a server whose schema is unknown.
 
-    Only an object may stand by itself in `structuredContent`. A server that wraps even objects
-    shows them unwrapped in its text.
+    Only objects are allowed in `structuredContent` without a wrapper. A server that wraps even
+    objects shows them unwrapped in its text.
     """
     data = reply.data
     is_in_mcp = reply.shape is None and reply.data_from == "structuredContent"
@@ -165,11 +165,11 @@ def _is_wrapped(reply: Reply[Any]) -> bool:
 
 
 def _data(value: Json) -> ReplyData:
-    """Return the data; for a string of JSON, which many functions return, the data in it."""
+    """Return the data; many functions return a string of JSON, which is decoded."""
     inner = _json_in(value) if isinstance(value, str) else msgspec.UNSET
     if inner is msgspec.UNSET:
         return ReplyData("data", value)
-    # `read` also sees a failure in the text that a function returned: `{"error": …}`.
+    # `read` also recognises a failure in text that a function returned: `{"error": …}`.
     is_failure = isinstance(inner, dict) and read(inner).error is not None
     return ReplyData("failure") if is_failure else ReplyData("data", inner)
 

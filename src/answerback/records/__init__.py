@@ -1,7 +1,7 @@
 """Records of replies: each reply becomes one event, and sinks store the events.
 
 Pass a sink to an app, as in `App(records=SQLite("audit.db"))`, or `Records(…)` with options. The
-public names are loaded at first use.
+public names are loaded on first use.
 """
 
 from __future__ import annotations

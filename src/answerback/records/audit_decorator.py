@@ -73,8 +73,8 @@ def audit(
     Use it as `@audit`, `@audit("name")`, `@audit(records)`, `@audit(name=…, records=…)`, or
     `audit("name", fn)`; `audit("name", reply)` checks an existing reply and returns it.
     *name* is the name in the records, by default the function's. Without *records*, only replies
-    with findings are logged, by the `answerback.records` logger. *dialect* is the replies' form;
-    without it, each reply's members decide whether it is an envelope or an MCP result.
+    with findings are logged, by the `answerback.records` logger. *dialect* is the replies' format;
+    by default, each reply is read as an envelope or an MCP result, depending on its members.
     """
     if isinstance(first, str) and name is None:
         name = first
@@ -84,7 +84,7 @@ def audit(
         fn = first
     elif first is not None:
         raise TypeError(f"audit takes a function, a name or records, not {first!r}: {_FORMS}")
-    # Refuse wrong types when the decorator is applied, not at the first call.
+    # Refuse wrong types when the decorator is applied, not on the first call.
     if name is not None and not isinstance(name, str):
         raise TypeError(f"name must be text, not {name!r}")
     if records is not None and not _is_records_or_sink(records):

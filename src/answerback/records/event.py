@@ -1,6 +1,6 @@
-"""Events: one for each reply, and those about the records (started, lost, ended).
+"""Events: one for each reply, and some about the records themselves (started, lost, ended).
 
-Sinks open a store for them; the locks separate processes that write to the same file.
+Sinks open a store for them; the locks are for processes that write to the same file.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ LOST = "records_lost"
 ENDED = "records_ended"
 
 CANCELLED = "CANCELLED"
-"""The code for a call that was cancelled before it had a reply."""
+"""The code for a call that was cancelled before there was a reply."""
 ASKED = "ASKED"
 """The code for a call that asked its client, which answers with another call; not a failure."""
 
 
 class Issue(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One finding of a rule in a reply."""
+    """One rule's finding in a reply."""
 
     rule: str
     name: str
@@ -47,7 +47,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     tool: str = ""
     """The name of the tool, prompt or resource."""
     wire: str = ""
-    """The wire that the call came over."""
+    """The wire on which the call arrived."""
     version: str = ""
     """The MCP version, if the call used MCP."""
     caller: str = ""
@@ -59,7 +59,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     duration_us: int = 0
     """How long the call took, in microseconds."""
     size: int = 0
-    """Bytes of the reply's data, content and error message, before a dialect wraps them."""
+    """The size in bytes of the reply's data, content and error message, without a dialect."""
     code: str = ""
     """The error code; empty if the call succeeded."""
     findings: tuple[Issue, ...] = ()
@@ -67,7 +67,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     unchecked: bool = False
     """True if the rules did not run: the queue was filling up, or a rule raised an exception."""
     reference: str = ""
-    """The reference in a masked error message; the log has the traceback under it."""
+    """The reference in a masked error message, under which the traceback was logged."""
     attempts: int = 0
     """How many times the function was started, if the tool has `limit=`, `breaker=` or `retry=`."""
     breaker: str = ""
@@ -75,13 +75,13 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     opened: bool = False
     """True if this call opened the breaker."""
     returned: int = 0
-    """How many items, lines or characters the reply has, if it was cut to its tool's budget."""
+    """How many items, lines or characters the reply has, if it was cut to fit its tool's budget."""
     total: int = 0
-    """How many there were before; of several cut lists or texts, the one that lost the most."""
+    """How many there were before the cut; if several parts were cut, for the one that lost most."""
     digest: str = ""
     """A hash of the arguments, independent of white space and member order."""
     trace: str = ""
-    """The W3C traceparent, if a sink does tracing."""
+    """The W3C traceparent, if a sink supports tracing."""
     arguments: Any = None
     """The arguments, masked, if they are kept."""
     reply: Any = None
@@ -130,23 +130,23 @@ class Store(Protocol):
         """Return the hash of the newest record, or "" if there is none or it is unknown."""
 
     def holds(self, record_hash: str) -> bool:
-        """Return whether a recent record has that hash; called after the store was reopened."""
+        """Return whether a recent record has that hash; called after the store is reopened."""
 
     def write(self, batch: Sequence[Entry]) -> None:
         """Write the whole batch, or raise an exception and write none of it."""
 
     def close(self) -> None:
-        """Close it; nothing is written afterwards."""
+        """Close the store; nothing is written afterwards."""
 
 
 class Sink(Protocol):
-    """A place to which events are written.
+    """A destination for events.
 
     A sink is created before a fork. Each process that writes to it opens it after the fork.
     """
 
     def open(self) -> Store:
-        """Open it in this process."""
+        """Open the sink in this process."""
 
 
 class WriteOnlySink:
@@ -185,7 +185,7 @@ def file_lock(fd: int) -> Iterator[None]:
 
 @contextmanager
 def folder_lock(path: str) -> Iterator[None]:
-    """Hold an exclusive lock on the folder of *path*, which stays the same if the file is moved."""
+    """Hold an exclusive lock on *path*'s folder, which stays the same if the file is moved."""
     if os.name == "nt":  # Windows does not allow an open file to be moved.
         yield
         return

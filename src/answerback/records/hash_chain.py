@@ -1,4 +1,4 @@
-"""Hash chains: each process writes one, and `verify` follows all of them in a file.
+"""Hash chains: each process writes one, and `verify` follows all the chains in a file.
 
 A record's hash covers its bytes and the hash before it.
 """
@@ -23,7 +23,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def chain_hash(previous: str, body: bytes) -> str:
-    """Return the hash of the record *body*, which follows the record with the hash *previous*."""
+    """Return the hash for a record with this *body*; *previous* is the hash before it."""
     return sha256(previous.encode() + body).hexdigest()
 
 
@@ -52,7 +52,7 @@ class Chain:
 
 
 class PreviousFiles(NamedTuple):
-    """How many records this process wrote to files that are no longer at the sink's path."""
+    """The number of records this process wrote to files that are no longer at the sink's path."""
 
     removed: int = 0
     """Records that were lost because their file was removed."""
@@ -65,7 +65,7 @@ class PreviousFiles(NamedTuple):
 class ChainWriter:
     """Writes events to a sink as a hash chain; reopens the store after a failure.
 
-    Only one thread may use it.
+    Not thread-safe.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -78,7 +78,7 @@ class ChainWriter:
         self._previous_files = PreviousFiles()
 
     def write(self, events: Iterable[Event], lost: int = 0, why: str = "") -> None:
-        """Write *events*, after a record with the number of *lost* events and the reason.
+        """Write *events*, preceded by a record of how many events were *lost* and *why*.
 
         If a call fails, the next call writes the failed entries and ignores its own *events*: the
         caller repeats the call with the same events until it succeeds.
@@ -112,16 +112,16 @@ class ChainWriter:
         self._close_store()
 
     def take_previous_files(self) -> PreviousFiles:
-        """Return the counts since the last call of this method, and reset them."""
+        """Return the counts since the last call, and reset them."""
         counts, self._previous_files = self._previous_files, PreviousFiles()
         return counts
 
     def _open_store(self) -> Store:
         store = self._sink.open()
         try:
-            # The path may now lead to a different file, which does not have the start of this
-            # chain. Unwritten entries of a chain that has not started are linked again too, because
-            # the first of them names the newest record of the file that was open then.
+            # The path may now lead to a different file, without the start of this chain. The
+            # unwritten entries of a chain that has not started are linked again too, because the
+            # first of them names the newest record in the file that was open at the time.
             if not self._chain.seq:
                 self._start_chain(store)
             elif not store.holds(self._chain.head):
@@ -187,7 +187,7 @@ class Head(msgspec.Struct):
     """True if the chain has its end record; if not, the process is still running, was killed, or
     the end of the chain was cut off."""
     began: str = ""
-    """Why the process started this chain after an earlier one, if it says so."""
+    """Why the process started this chain after an earlier one, if recorded."""
 
 
 class Verdict(msgspec.Struct):
@@ -196,7 +196,7 @@ class Verdict(msgspec.Struct):
     records: int = 0
     heads: list[Head] = []
     torn: list[int] = []
-    """The numbers of the lines whose process was killed while writing them."""
+    """The numbers of lines that were cut off when their process was killed."""
     broken: str = ""
     """The first record that does not fit its chain, or the missing tail; empty if all is valid."""
 
@@ -206,7 +206,7 @@ class Verdict(msgspec.Struct):
 
 
 def verify(path: str, heads: Sequence[str] = ()) -> Verdict:
-    """Follow every chain; the records with the hashes *heads*, noted earlier, must still exist."""
+    """Follow every chain; records with the hashes in *heads*, saved earlier, must still exist."""
     # The file is read twice: first for the hashes that must exist, then to find them.
     missing: dict[str, str] = {}
     for record in read(path):
@@ -240,7 +240,7 @@ def verify(path: str, heads: Sequence[str] = ()) -> Verdict:
 
 
 def _check(record: StoredRecord, chains: dict[str, Head]) -> str:
-    """Return the record's problem; a record without one becomes its chain's head."""
+    """Return what is wrong with the record; a valid record becomes its chain's head."""
     head = chains.setdefault(record.chain, Head(record.chain, 0, ""))
     where = f"record {record.number}, number {record.seq} of chain {record.chain}"
     event = decode(record)

@@ -1,4 +1,4 @@
-"""Records as lines of JSON: in a file, to which several processes may append, or in the log."""
+"""Records as lines of JSON, in the log or in a file that several processes may append to."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class JsonlLine(msgspec.Struct, frozen=True):
 
 
 def encode_line(chain: str, seq: int, record_hash: str, body: bytes) -> bytes:
-    """Return a record's line, without its line break."""
+    """Return a record's line, without the line break."""
     return _encode(JsonlLine(chain, seq, record_hash, msgspec.Raw(body)))
 
 
@@ -90,7 +90,7 @@ class _JsonlStore:
         )
 
     def _append(self, lines: bytes) -> None:
-        """Append all lines or none. Needs the lock: after an error the file is truncated."""
+        """Append all lines or none. Requires the lock, because an error truncates the file."""
         size = self._size()
         # A process that was killed while writing may have left a line without a line break.
         if size and self._tail(1) != b"\n":
@@ -120,7 +120,7 @@ class _JsonlStore:
 
 
 class Logging(WriteOnlySink):
-    """A sink that logs a line for each event; for a reply with findings, a warning.
+    """A sink that logs a line for each event, or a warning for a reply with findings.
 
     *logger* is a logger or its name.
     """

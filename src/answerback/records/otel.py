@@ -24,16 +24,16 @@ _METHODS = {
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 _INVALID_PARAMS, _INTERNAL_ERROR, _RESOURCE_NOT_FOUND = "-32602", "-32603", "-32002"
 _UNKNOWN = "_OTHER"
-"""OpenTelemetry's name for any value outside the known ones."""
+"""OpenTelemetry's name for any value that is not a known one."""
 _W3C = TraceContextTextMapPropagator()
 
 
 class OpenTelemetry(WriteOnlySink):
-    """A sink that makes a span and a measurement for each reply.
+    """A sink that creates a span and a measurement for each reply.
 
-    *tracer_provider* makes the spans; by default it is the global one. *meter_provider* makes the
-    measurements; by default it is the global one. A span is made after the call, with the call's
-    start and end times. Its parent is the span that was current when the call arrived.
+    *tracer_provider* creates the spans, and *meter_provider* the measurements; both default to the
+    global ones. A span is created after the call, with the call's start and end times. Its parent
+    is the span that was current when the call arrived.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class OpenTelemetry(WriteOnlySink):
 
 
 def span_name(event: Event) -> str:
-    """Return a name without a resource's URI: span names must have few different values."""
+    """Return a name without a resource's URI: span names must have low cardinality."""
     if event.wire != "mcp":
         return f"execute_tool {_known_name(event)}"
     method = _METHODS[event.kind]
@@ -111,7 +111,7 @@ def _known_name(event: Event) -> str:
 
 
 def attributes_of(event: Event) -> JsonObject:
-    """Return the attributes of both span and metric: those with few different values."""
+    """Return the low-cardinality attributes, shared by the span and the metric."""
     found: JsonObject = {}
     if event.wire == "mcp":
         found["mcp.method.name"] = _METHODS[event.kind]
@@ -159,5 +159,5 @@ def _span_attributes(event: Event) -> JsonObject:
 
 
 def _text(raw: object) -> str:
-    """Return JSON text, because span attributes cannot be objects."""
+    """Return the JSON as a string, because span attributes cannot be objects."""
     return "" if raw is None else msgspec.json.encode(raw).decode()

@@ -1,4 +1,4 @@
-"""Reads records from an SQLite file or from a JSONL file, and counts them by tool."""
+"""Reads records from an SQLite or JSONL file, and counts them by tool."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CannotRead(AnswerbackError):
 
 
 class StoredRecord(msgspec.Struct, frozen=True):
-    """A record as it is in the file, not verified."""
+    """A record as stored in the file, not verified."""
 
     number: int
     """The row's id, or the line's number."""
@@ -39,15 +39,15 @@ class StoredRecord(msgspec.Struct, frozen=True):
     hash: str
     body: bytes
     altered: bool = False
-    """True if its line has a duplicate or unknown member, or its spacing was changed."""
+    """True if the line has a duplicate or unknown member, or its spacing was changed."""
 
 
 class TornLine(msgspec.Struct, frozen=True):
-    """A line that cannot be decoded; a process that is killed while writing leaves one."""
+    """A line that cannot be decoded, such as one left by a process killed while writing."""
 
     number: int
     chain: str | None
-    """The chain that it belongs to, "" if it is too short, or None if no record starts like it."""
+    """The line's chain; "" if the line is too short, None if no record starts like this."""
 
 
 def read(path: str, *, last: int | None = None) -> Iterator[StoredRecord | TornLine]:
@@ -85,7 +85,7 @@ def _rows(path: str, last: int | None) -> Iterator[StoredRecord]:
                 if not rows:
                     return
                 for number, chain, seq, record_hash, body in rows:
-                    # Someone may have written other types: SQLite does not check them.
+                    # The values may have other types: SQLite does not check them.
                     yield StoredRecord(
                         number,
                         str(chain),
@@ -114,7 +114,7 @@ def _fetch(connection: Connection, path: str, query: str, values: tuple[int, ...
 def _connect(path: str, mode: str) -> Connection:
     url_path = pathname2url(os.path.abspath(path))
     connection = sqlite3.connect(f"file:{url_path}?mode={mode}", uri=True)
-    # Text that was changed to invalid UTF-8 must still be shown.
+    # Text that has been changed to invalid UTF-8 must still be shown.
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     return connection
 
@@ -131,7 +131,7 @@ def _lines(path: str, last: int | None) -> Iterator[StoredRecord | TornLine]:
                 torn += isinstance(line, TornLine)
                 decoded += isinstance(line, StoredRecord)
                 yield line
-    # Killed processes leave single torn lines; without any record, it is another kind of file.
+    # Killed processes leave single torn lines; a file without any records is of another kind.
     if torn and not decoded:
         raise CannotRead(f"cannot read {path}: {_NO_RECORDS}")
 
@@ -181,14 +181,14 @@ class _Tally:
 
     def statistics(self, name: str) -> ToolStatistics:
         ordered = sorted(self.durations)
-        # The smallest duration that this percentage of all durations does not exceed.
+        # Nearest-rank percentiles.
         indexes = (max(-(-len(ordered) * percent // 100), 1) - 1 for percent in (50, 95, 99))
         p50, p95, p99 = (ordered[index] / 1000 for index in indexes)
         return ToolStatistics(name, len(ordered), self.failures, self.findings, p50, p95, p99)
 
 
 def summarise(events: Iterable[Event]) -> Summary:
-    """Return the statistics of all events, the tool with the most calls first."""
+    """Return the statistics for all events, with the most-called tool first."""
     tallies: dict[str, _Tally] = {}
     lost = unchecked = 0
     for event in events:
@@ -198,7 +198,7 @@ def summarise(events: Iterable[Event]) -> Summary:
         unchecked += event.unchecked
         name = event.tool if event.kind == "tool" else f"{event.kind} {event.tool}"
         if event.code == TOOL_NOT_FOUND:
-            # Unknown tools share one name, because callers make theirs up.
+            # Unknown tools share one name, because callers can make up any number of names.
             name = _UNKNOWN_TOOLS
         tally = tallies.setdefault(name, _Tally())
         tally.durations.append(max(event.duration_us, 0))

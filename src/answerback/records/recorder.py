@@ -1,4 +1,4 @@
-"""Records: makes an event from each of an App's calls, and gives it to the sinks' writers."""
+"""Records: turns each of an App's calls into an event, and passes it to the sinks' writers."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _MAX_BYTES = 64 * 1024
 """Larger arguments and replies are not recorded."""
 _MAX_NAME_LENGTH = 200
 _MAX_UNKNOWN_LENGTH = 60
-# Rules about undeclared failures, text that differs from data, and tracebacks. They
-# apply only to tools: the text of a resource may well begin with "Error" or with a traceback.
+# Rules about undeclared failures, text that differs from data, and tracebacks. They apply only to
+# tools: a resource's text may legitimately begin with "Error" or a traceback.
 _RULES_FOR_TOOLS = ("AB2", "AB3", "AB501")
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
@@ -45,9 +45,9 @@ _decode = msgspec.json.Decoder().decode
 
 
 class CallRecord(msgspec.Struct, gc=False):
-    """A finished call. It has only what is cheap to get, because the caller is still waiting.
+    """A finished call. It holds only cheap values, because the caller is still waiting.
 
-    The writer thread works out the rest when it makes the event.
+    The writer thread computes the rest when it creates the event.
     """
 
     kind: str
@@ -79,7 +79,7 @@ class CallRecord(msgspec.Struct, gc=False):
 def make_call_record(
     kind: str, call: Call, started_at: float, duration_ns: int, outcome: Outcome | None
 ) -> CallRecord:
-    """Return the record of *call*; an *outcome* of None means that the call was cancelled."""
+    """Return a record of *call*; an *outcome* of None means that the call was cancelled."""
     peer = call.peer
     record = CallRecord(kind, call.name, call.wire, call.arguments, started_at, duration_ns)
     record.caller, record.tool = call.caller, call.tool
@@ -149,7 +149,7 @@ def make_event(record: CallRecord, findings: Sequence[Finding], more: dict[str, 
         )
     name, caller = record.name, record.caller
     if record.code or record.kind == "resource":
-        # A client may have made it up, and put a secret into it.
+        # A client may have made it up, and it may contain a secret.
         name = mask(name)
     if not caller and record.wire == "cgi":
         # The web server puts the user or the address into the process's environment.
@@ -212,9 +212,9 @@ def findings_in(record: CallRecord) -> Sequence[Finding]:
 
 
 def _lost_texts(reply: Reply[Any], tool: Tool) -> list[Finding]:
-    """Return a finding for each text next to data that a tool declares without `Reply[…]`.
+    """Return a finding for each text block next to data that a tool declares without `Reply[…]`.
 
-    Under a contract with `message`, a tool that declares it sends the text in the data too.
+    Under a contract with `message`, a tool that declares it also sends the text in the data.
     """
     returns = tool.signature.returns
     if not tool.contract.message or not tool.returns.declared or declares_reply(returns):
@@ -253,7 +253,7 @@ def bodies_in(record: CallRecord, *, arguments: bool, content: bool) -> dict[str
 
 def masker_for(record: CallRecord, reply: bytes = b"") -> Masker:
     """Return the masker for a call's secrets; *reply* is the reply's JSON."""
-    # Arguments that are secret although their names do not say so.
+    # Arguments that are secret even though their names do not suggest it.
     aliases = frozenset() if record.tool is None else record.tool.arguments.aliases
     bodies = (each for each in (record.arguments, reply) if len(each) <= _MAX_BYTES)
     return Masker(*bodies, aliases=aliases)
@@ -340,7 +340,7 @@ class Records:
         return all(done)
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Write all queued records and end the chains; later records start new chains."""
+        """Write all queued records and end the chains; any later records start new chains."""
         for writer in self._writers:
             writer.close(seconds)
 

@@ -1,4 +1,4 @@
-"""Records in an SQLite file, to which several processes may write."""
+"""Records in an SQLite file that several processes may write to."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Writes call events to one sink in a separate thread, so that no call waits for the sink.
 
-Only an in-process call gives the thread a millisecond, when the queue is nearly full.
+The one exception: when the queue is nearly full, an in-process call waits for a millisecond.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .recorder import CallRecord
 
 MakeEvent: TypeAlias = "Callable[[CallRecord, bool], Event]"
-"""Makes a call's event; the second argument is True if the queue is filling up."""
+"""Creates a call's event; the second argument is True if the queue is filling up."""
 
 BATCH_SIZE = 1024
 BATCH_SECONDS = 0.2
@@ -37,7 +37,7 @@ _PAUSE_SECONDS = 0.001
 
 
 class Queue:
-    """A queue of at most *max_items* records and MAX_WAITING_BYTES; it counts those it refuses.
+    """A queue of at most *max_items* records and MAX_WAITING_BYTES; counts refused records.
 
     `take` returns when BATCH_SIZE records are waiting, or BATCH_SECONDS after the first arrived.
     """
@@ -112,7 +112,7 @@ class Queue:
 
 
 class Writer:
-    """A sink's writer. It starts its thread at the first item, in the process that adds it."""
+    """A sink's writer. The first item starts its thread, in the process that adds it."""
 
     def __init__(self, sink: Sink, make_event: MakeEvent, max_waiting: int) -> None:
         self.sink = sink
@@ -125,8 +125,8 @@ class Writer:
     def put(self, item: CallRecord, size: int) -> None:
         """Queue an item of *size* bytes; never wait for the sink."""
         if self._thread is None and sys.is_finalizing():
-            # A call that never ended is freed with the interpreter. No thread is started now
-            # (Python 3.11 would wait for it forever), and logging cannot be imported.
+            # A call that never ended is being freed with the interpreter. Do not start a thread
+            # now (Python 3.11 would wait for it forever); logging cannot be imported either.
             if sys.stderr is not None:
                 sys.stderr.write("answerback: 1 record was lost: the process ended\n")
             return
@@ -232,7 +232,7 @@ class _WriterThread:
         return bool(self._last_error)
 
     def make_room(self) -> None:
-        """Let this thread run if items that the sink would take are waiting."""
+        """Let this thread run if items are waiting and the sink accepts them."""
         if self._queue.is_nearly_full() and not self._last_error:
             self._queue.wake()
             sleep(_PAUSE_SECONDS)
@@ -252,7 +252,7 @@ class _WriterThread:
             taken, lost, flush_waiters = self._queue.take()
             closing = self._closing
             unwritten = len(taken)
-            # One empty batch if there are no items, only lost ones to record.
+            # An empty batch if there are no items, but lost ones to record.
             for start in range(0, unwritten or min(lost, 1), BATCH_SIZE):
                 self._unwritten = unwritten
                 items = taken[start : start + BATCH_SIZE]

@@ -1,4 +1,4 @@
-"""Breaker: stops calls to a failing service, and lets one probe find out when it is back."""
+"""Breaker: stops calls to a failing service, and lets one probe through to see if it is back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ State = Literal["closed", "open", "half-open"]
 class BreakerStore(Protocol):
     """The state of a service. A store shared by several machines has the same methods.
 
-    Every call uses them, from any thread, so they must not block.
+    The methods run for every call, on any thread, so they must not block.
     """
 
     @property
@@ -51,10 +51,10 @@ class BreakerStore(Protocol):
 
 
 class ServiceState:
-    """Counts a service's consecutive failures. Any thread may use it.
+    """Counts a service's consecutive failures. Thread-safe.
 
     Every state change starts a new period; a ticket is the period's number. The result of a call
-    that began in an earlier period says nothing about the current one.
+    that started in an earlier period says nothing about the current one.
     """
 
     def __init__(self, failures: int, reset: float, now: Callable[[], float]) -> None:
@@ -67,7 +67,7 @@ class ServiceState:
         self._period = 0
         self._is_open = False
         self._probe_at = 0.0
-        """When the next probe may begin; during a probe, when it is given up."""
+        """When the next probe may start; during a probe, when it is abandoned."""
 
     @property
     def state(self) -> State:
@@ -76,7 +76,7 @@ class ServiceState:
         return "open" if self._now() < self._probe_at else "half-open"
 
     def holds(self, ticket: int) -> bool:
-        """Return whether the state is unchanged since the call with this ticket began."""
+        """Return whether the state has not changed since the call with this ticket started."""
         return ticket == self._period
 
     def seconds_left(self) -> float:
@@ -91,7 +91,7 @@ class ServiceState:
             now = self._now()
             if now < self._probe_at:
                 return None
-            # Other calls are refused while the probe runs. A probe that never ends is given up.
+            # Other calls are refused during the probe. A probe that never ends is abandoned.
             self._probe_at = now + self.reset
             self._period += 1
             return self._period
@@ -131,7 +131,7 @@ class Breaker(Part):
     *failures* is the number of failures that opens it. *reset* is the number of seconds for which
     it then refuses calls. All breakers with the same *service* share one state. Connection errors,
     time-outs, errors with a status of 500 or above, and the exceptions in *counts* are failures.
-    *store* keeps the state, if this process should not. *clock* is for tests.
+    *store* keeps the state outside this process. *clock* is for tests.
     """
 
     option: ClassVar[str] = "breaker"
@@ -182,7 +182,7 @@ class Breaker(Part):
         return ticket
 
     def holds(self, ticket: int | None) -> bool:
-        """Return whether a ticket's period still lasts; a custom store cannot say that it ended."""
+        """Return whether a ticket's period is still current; always true with a custom store."""
         store = self.store
         return ticket is None or not isinstance(store, ServiceState) or store.holds(ticket)
 

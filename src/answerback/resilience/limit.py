@@ -1,4 +1,4 @@
-"""Limit: how many calls are let through, per user or in total; further ones are refused."""
+"""Limit: how many calls are allowed, per user or in total; any further calls are refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MAX_KEYS = 100_000
 class LimitStore(Protocol):
     """Counts the calls for each key. A store shared by several machines has the same methods.
 
-    Every call uses them, from any thread, so they must not block.
+    The methods run for every call, on any thread, so they must not block.
     """
 
     def take(self, key: Hashable) -> float:
@@ -58,11 +58,11 @@ class PendingCount(NamedTuple):
     answer: Future[float]
     """What `LimitStore.take` returns."""
     count_locally: Callable[[], float]
-    """Counts the call if the answer comes too late."""
+    """Counts the call if the answer arrives too late."""
 
 
 class AskingStore(Protocol):
-    """A LimitStore, or a store that must wait for a database."""
+    """A LimitStore, or a store that has to wait for a database."""
 
     def take(self, key: Hashable) -> float | PendingCount: ...
 
@@ -76,9 +76,9 @@ Ask: TypeAlias = "Callable[[PendingCount, float | None], Awaitable[float]]"
 class Buckets:
     """A bucket of *count* tokens for each key, which refills in *seconds*.
 
-    One number is kept for each key: when its bucket is full again. The keys are in two generations,
-    and the older one is dropped when the younger one reaches half of *max_keys*. So memory is
-    bounded, and a key in use is not forgotten.
+    One number is kept for each key: when its bucket will be full again. The keys are in two
+    generations, and the older one is dropped when the younger one reaches half of *max_keys*. This
+    bounds memory use, and keys in use are not forgotten.
     """
 
     def __init__(
@@ -125,10 +125,10 @@ class Limit(Part):
 
     *rate* is a number of calls and a period, such as "10/s", "100/min", "5/10s" or "1000/day".
     *concurrent* is the number of calls that may run at a time. *per* says which calls are counted
-    together: "all", those of a "user", a "client" (the program or the API key) or an "address", or
-    those with the same key, which a function of the context returns. Without a user, it counts by
-    address. *store* counts the calls, if this process should not. *clock* is for tests. A Limit
-    given to several tools counts their calls together.
+    together: "all", those from a "user", a "client" (the program or the API key) or an "address",
+    or those for which a function of the context returns the same key. Calls without a user are
+    counted by address. *store* counts the calls outside this process. *clock* is for tests.
+    If several tools share a Limit, their calls are counted together.
     """
 
     option: ClassVar[str] = "limit"
@@ -197,12 +197,12 @@ class Limit(Part):
         return None
 
     def check(self, wait: float) -> None:
-        """Raise RateLimited if the call has to wait that many seconds."""
+        """Raise RateLimited if *wait*, in seconds, is not 0."""
         if wait > 0:
             raise rate_limited(str(self.rate), wait)
 
     def start(self, key: Hashable) -> None:
-        """Count a call that starts now; raises RateLimited if too many are running."""
+        """Count a call that is starting; raises RateLimited if too many are running."""
         if self.concurrent is not None:
             with self._lock:
                 running = self._running.get(key, 0)
@@ -235,7 +235,7 @@ def _read_rate(rate: object) -> tuple[int, float]:
 
 
 def _address(request: RequestInfo | None, call: Call) -> Hashable:
-    # A task has no request, but knows who created it.
+    # A task has no request, but it knows who created it.
     found = (call.caller or None) if request is None else request.address
     if found is None or ":" not in found:
         return found

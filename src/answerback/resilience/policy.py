@@ -1,4 +1,4 @@
-"""Policy: the limits, breaker and retries of a tool or function, in their fixed order; and Retry.
+"""Policy: a tool's or function's limits, breaker and retries, in their fixed order; and Retry.
 
 The limits come first, then the breaker, then the attempts. Each attempt has the tool's time-out,
 and the retry's deadline covers all of them.
@@ -44,7 +44,7 @@ class Clock:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait on the event loop; a cancellation ends the wait."""
+        """Wait on the event loop; the wait can be cancelled."""
         import asyncio
 
         await asyncio.sleep(seconds)
@@ -89,13 +89,13 @@ class Stopwatch:
             self._began += self._now() - self._paused_at
 
 
-# Flags of code objects, as in `inspect`, whose import takes time.
+# Flags of code objects, as in `inspect`, which is slow to import.
 _ASYNC = 0x80
 _GENERATOR = 0x20 | 0x200
 
 
 def check_first(value: object, example: str) -> None:
-    """Refuse a function, which is what a decorator without parentheses gets."""
+    """Refuse a function: the decorator was written without parentheses."""
     if callable(value):
         raise TypeError(f"{value!r} is not a valid first argument; write {example}")
 
@@ -191,8 +191,8 @@ def _in(seconds: int) -> str:
 
 
 _NOTICEABLE = 0.1
-"""A shorter wait for a shared database is not deducted from the call's time-out, so that the error
-for a late call shows the number that its author wrote."""
+"""A shorter wait for a shared database is not deducted from the call's time-out, so that a time-out
+error shows the number that the author wrote."""
 
 
 class PolicyRun(msgspec.Struct, eq=False):
@@ -219,7 +219,7 @@ class PolicyRun(msgspec.Struct, eq=False):
 
     @property
     def breaker(self) -> str:
-        """The breaker's current state; empty without a breaker."""
+        """The breaker's current state; empty if there is no breaker."""
         breaker = self._policy.breaker
         return "" if breaker is None else breaker.state
 
@@ -229,7 +229,7 @@ class PolicyRun(msgspec.Struct, eq=False):
         retry = policy.retry
         if retry is not None:
             signature = None if self._tool is None else self._tool.signature
-            # Without a deadline the clock only counts questions, and most functions cannot ask any.
+            # Without a deadline, the watch only counts questions; most functions cannot ask any.
             can_ask = signature is None or signature.context is not None or signature.dependencies
             if can_ask or retry.deadline is not None:
                 self.watch = Stopwatch(retry.clock.now)
@@ -263,7 +263,7 @@ class PolicyRun(msgspec.Struct, eq=False):
     async def _answer(self, ask: Ask, pending: PendingCount) -> None:
         """Wait until the last entered limit is counted; raises RateLimited.
 
-        It takes at most half of the call's time, because the function needs the rest.
+        Waits for at most half of the call's time, because the function needs the rest.
         """
         limit, key = self._entered[-1]
         timeout = None if self._tool is None else self._tool.timeout
@@ -272,7 +272,7 @@ class PolicyRun(msgspec.Struct, eq=False):
         try:
             limit.check(await ask(pending, min(known) / 2 if known else None))
         except BaseException:
-            # It was not counted, so there is nothing to give back.
+            # The call was not counted, so there is nothing to give back.
             self._entered.pop()
             limit.leave(key)
             raise
@@ -287,7 +287,7 @@ class PolicyRun(msgspec.Struct, eq=False):
         self._entered.clear()
 
     def seconds_left(self) -> float | None:
-        """Return the seconds until the deadline; None without one."""
+        """Return the seconds until the deadline; None if there is none."""
         retry = self._policy.retry
         if retry is None:
             timeout = None if self._tool is None else self._tool.timeout
@@ -339,11 +339,11 @@ class PolicyRun(msgspec.Struct, eq=False):
         left = self.seconds_left()
         if wait is None or (left is not None and wait >= left):
             return None
-        # Other calls may have opened it in the meantime, unless this call is the probe.
+        # Other calls may have opened the breaker in the meantime, unless this call is the probe.
         return None if breaker is not None and not breaker.holds(self._ticket) else wait
 
     def check_cancelled(self) -> None:
-        """Stop retrying once the client is gone."""
+        """Stop retrying once the client has gone away."""
         if self.call is not None and Context(self.call).cancelled:
             raise ToolError("The call was cancelled", code="CANCELLED")
 
@@ -359,7 +359,7 @@ class PolicyRun(msgspec.Struct, eq=False):
         self._ticket = None
         try:
             self.opened = breaker.leave(ticket, self._failed)
-        except Exception:  # noqa: BLE001 -- it is the code of an author
+        except Exception:  # noqa: BLE001 -- it is the author's code
             message = "the store of breaker %r raised an exception, and missed the result of a call"
             logger().exception(message, breaker.service)
 
@@ -376,15 +376,15 @@ Operation = Callable[[float | None], Any]
 
 
 async def run_async(run: PolicyRun, operation: Operation) -> Any:
-    """Return the value of *operation*, which is retried as the policy says."""
+    """Return the result of *operation*, retried as the policy allows."""
     return await _run(run, operation, ask_on_loop)
 
 
 def run_sync(run: PolicyRun, operation: Operation) -> Any:
-    """Do the same as `run_async` without an event loop: this blocks the thread.
+    """Like `run_async`, but without an event loop: blocks the thread.
 
-    A function that returns a coroutine, as a lambda may, has not run yet: the result is then a
-    coroutine that runs it with `run_async`.
+    A function that returns a coroutine, as a lambda may, has not run yet. In that case the result
+    is a coroutine that runs it with `run_async`.
     """
     return run_at_once(_run(run, operation, _ask_in_thread))
 
@@ -446,7 +446,7 @@ async def _ask_in_thread(pending: PendingCount, seconds: float | None) -> float:
 
 
 def _beginning_with(first: object, operation: Operation) -> Operation:
-    """Return the operation, whose first attempt has already returned *first*."""
+    """Return an operation whose first attempt returns *first*."""
     made = [first]
     return lambda left: made.pop() if made else operation(left)
 
@@ -461,7 +461,7 @@ class Part(ABC):
     """The name of the option that takes it."""
 
     def policy_for(self, settings: ToolSettings) -> Policy:
-        """Return the policy of a tool with these options, which include this part."""
+        """Return the policy for a tool with these options, which include this part."""
         return Policy(
             limits=cast("tuple[Limit, ...]", limits_of(settings)),
             breaker=cast("Breaker | None", settings.breaker),
@@ -470,7 +470,7 @@ class Part(ABC):
         )
 
     def __call__(self, fn: F) -> F:
-        """Decorate a function, sync or async. A function with `Retry` must be able to run twice."""
+        """Decorate a sync or async function. With `Retry`, it must be safe to run it twice."""
         check_function(self, fn)
         policy = self.policy()
 
@@ -482,14 +482,14 @@ class Part(ABC):
 
         from inspect import iscoroutinefunction
 
-        method = getattr(fn, "__call__", None)  # noqa: B004 -- to see whether it is async
+        method = getattr(fn, "__call__", None)  # noqa: B004 -- to find out whether it is async
         is_async = iscoroutinefunction(fn) or iscoroutinefunction(method)
         decorated: Any = wraps(fn)(call_async if is_async else call_sync)
         return decorated  # type: ignore[no-any-return]  # it has the signature of the function
 
     @abstractmethod
     def policy(self) -> Policy:
-        """Return the policy of a function decorated with this."""
+        """Return the policy for a function decorated with this part."""
 
     def call(self, fn: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         """Call a function once under this policy: `breaker.call(fetch, city)`."""
@@ -497,7 +497,7 @@ class Part(ABC):
 
 
 class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """The combined parts. A tool has one; a client may make one for its requests."""
+    """The combined parts. A tool has one, and a client may create one for its requests."""
 
     limits: tuple[Limit, ...] = ()
     breaker: Breaker | None = None
@@ -542,7 +542,7 @@ class Policy(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         return self.breaker is not None and isinstance(exc, self.breaker.counts)
 
     def check_of(self, tools: Mapping[str, Tool]) -> Callable[[], HealthState | None]:
-        """Return the health check of *tools*' breakers. An open one does not stop other tools."""
+        """Return a health check for *tools*' breakers. An open one does not stop other tools."""
 
         def check() -> HealthState | None:
             policies = [tool.policy for tool in tools.values()]
@@ -566,7 +566,7 @@ def _attempt(
     call: Call,
     left: float | None,
 ) -> object:
-    """Make one attempt to run a tool, which ends by the call's deadline."""
+    """Make one attempt to run a tool, which must end by the call's deadline."""
     if left is not None and (tool.timeout is None or left < tool.timeout):
         from copy import copy
 
@@ -577,7 +577,7 @@ def _attempt(
 
 def backoff_with_jitter(attempt: int) -> float:
     """Return the seconds to wait after attempt number *attempt*, counted from 0."""
-    # Far above any wait; much larger powers overflow a float.
+    # Far longer than any wait; much larger powers would overflow a float.
     return 2.0 ** min(attempt, 64) + random()
 
 
@@ -593,11 +593,11 @@ def _always(seconds: object) -> Callable[[int], float]:
 class Retry(Part):
     """Repeats a failed call, with increasing waits; the last attempt's error is raised.
 
-    *attempts* includes the first call. *wait* is the seconds to wait, or a function of the
+    *attempts* includes the first call. *wait* is a number of seconds, or a function of the
     attempt's number, from 0. Connection errors, time-outs, `retryable` errors and the classes in
-    *on* are retried. A service that asks for a longer wait gets it, up to *max_wait* seconds; if it
-    asks for more, its error is raised at once. *deadline* covers all attempts and waits together,
-    in seconds. *clock* is for tests.
+    *on* are retried. If a service asks for a longer wait, it is granted, up to *max_wait* seconds;
+    beyond that, its error is raised at once. *deadline* is the time limit for all attempts and
+    waits together, in seconds. *clock* is for tests.
     """
 
     option: ClassVar[str] = "retry"
@@ -636,7 +636,7 @@ class Retry(Part):
     def wait_after(
         self, attempt: int, exc: BaseException | None, failure: ServiceFailure, may_repeat: bool
     ) -> float | None:
-        """Return the seconds to wait after failed *attempt*, from 0; None if it was the last."""
+        """Return the seconds to wait after a failed *attempt*, from 0; None if it was the last."""
         if attempt + 1 >= self.attempts or (failure.may_have_run and not may_repeat):
             return None
         is_wanted = exc is not None and isinstance(exc, self.on)

@@ -1,4 +1,4 @@
-"""Reads a failure: may it be retried, did the service fail, and how long to wait.
+"""Classifies failures: whether to retry, whether the service failed, and how long to wait.
 
 A library's exceptions are recognised by their attributes and class names, so that no HTTP library
 is imported for this.
@@ -20,7 +20,7 @@ from ..errors import CODES, UNKNOWN_ERROR, ToolError
 
 
 class ServiceFailure(msgspec.Struct, frozen=True):
-    """The meaning of a failed attempt for the breaker and for the next attempt."""
+    """A failed attempt, and its consequences for the breaker and the next attempt."""
 
     transient: bool = False
     """Another attempt may succeed."""
@@ -34,12 +34,12 @@ class ServiceFailure(msgspec.Struct, frozen=True):
     """The service did not answer in time."""
 
 
-# The connection was never made, so no request was sent.
+# The connection was never established, so no request was sent.
 _NEVER_SENT = frozenset({errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH})
 _BROKEN = frozenset(
     {errno.ENETDOWN, errno.ENETRESET, errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN}
 )
-# Classes of httpx, httpx2, httpcore, requests, urllib3, aiohttp, botocore, redis, websockets and
+# Classes from httpx, httpx2, httpcore, requests, urllib3, aiohttp, botocore, redis, websockets and
 # the standard library, by the names of the class and its bases.
 _NEVER_SENT_CLASSES = frozenset(
     {"ConnectError", "ConnectTimeout", "PoolTimeout", "NewConnectionError", "gaierror"}
@@ -54,17 +54,17 @@ _BROKEN_CLASSES = _TIMED_OUT_CLASSES | (
     | {"IncompleteRead", "RemoteDisconnected", "BadStatusLine", "SSLError", "ConnectionError"}
     | {"ChunkedEncodingError", "ClientConnectionError", "ConnectionClosed"}
 )
-# These statuses say that the request was refused without being carried out.
+# These statuses mean that the request was refused without being carried out.
 _REFUSED_STATUSES = frozenset({429})
 _TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 PLAIN_DATA = frozenset({int, float, bool, type(None)})
 """Values of these types are never replies."""
 _LONGEST = 365 * 86_400.0
-"""Longer waits that a service asks for are cut to this many seconds."""
+"""Longer waits requested by a service are capped at this many seconds."""
 
 
 def read_failure(exc: BaseException) -> ServiceFailure:
-    """Return the meaning of *exc*; cancellations, questions and tool bugs are not transient."""
+    """Return what *exc* means; cancellations, questions and tool bugs are not transient."""
     try:
         if isinstance(exc, ToolError) and exc.thread_goes_on:
             # The function is still running in its thread: a second one must not run alongside it.
@@ -104,7 +104,7 @@ def _of_exception(exc: Exception) -> ServiceFailure:
 
 
 def _of_group(group: ExceptionGroup[Exception]) -> ServiceFailure:
-    """Return the combined meaning of a task group's exceptions."""
+    """Classify a task group's exceptions as one failure."""
     parts = [read_failure(each) for each in group.exceptions]
     return ServiceFailure(
         transient=all(each.transient for each in parts),
@@ -141,7 +141,7 @@ def _of_error(error: Error, may_have_run: bool | None = None) -> ServiceFailure:
     is_named = is_named or (error.kind is not None and error.kind != UNKNOWN_ERROR)
     stated = _member(error.details, "may_have_run")
     if may_have_run is None and isinstance(stated, bool):
-        # The client states it in the details of its failed replies.
+        # The client says so in the details of its failed replies.
         may_have_run = stated
     if may_have_run is None:
         may_have_run = row.status not in _REFUSED_STATUSES
@@ -184,7 +184,7 @@ def read_seconds(value: Any) -> float | None:
 
 
 def _with_causes(exc: BaseException) -> Iterator[BaseException]:
-    """Yield the exception, and those that a library wrapped in it."""
+    """Yield the exception, and any exceptions that a library wrapped in it."""
     found: Any = exc
     for _ in range(5):
         yield found
@@ -197,7 +197,7 @@ def _with_causes(exc: BaseException) -> Iterator[BaseException]:
 def _is_one_of(
     exc: BaseException, names: frozenset[str], numbers: frozenset[int] = frozenset()
 ) -> bool:
-    """Return whether a class of *exc* has one of the names, or its `errno` is in *numbers*."""
+    """Return whether one of *exc*'s classes has one of the names, or `errno` is in *numbers*."""
     if isinstance(exc, OSError) and exc.errno in numbers:
         return True
     return not names.isdisjoint(each.__name__ for each in type(exc).__mro__)

@@ -1,4 +1,4 @@
-"""Limits that the processes of several hosts share.
+"""Limits shared by processes on several hosts.
 
 The database keeps a bucket of tokens for each limit and key, and each limited call takes a token
 with one statement. One thread per process talks to the database, so that no event loop waits. While
@@ -30,7 +30,7 @@ _MAX_ROWS = 1_000_000
 
 
 class SharedBuckets:
-    """The store of one limit. Any thread may use it, and no method waits for the database."""
+    """The store for one limit. Thread-safe; no method waits for the database."""
 
     def __init__(self, limits: SharedLimits, name: str, local: Buckets) -> None:
         self._limits = limits
@@ -43,7 +43,7 @@ class SharedBuckets:
         """The number of processes, and the buckets to use while the database is unavailable."""
 
     def take(self, key: Hashable) -> float | PendingCount:
-        """Count a call; a PendingCount waits for the database."""
+        """Count a call; returns a PendingCount if the database must answer first."""
         if self._limits.is_away:
             return self.count_locally(key)
         left = self._refused_until.get(key, 0.0) - self._local.now()
@@ -61,7 +61,7 @@ class SharedBuckets:
         return self._buckets().take(key)
 
     def refuse(self, key: Hashable, seconds: float) -> None:
-        """Remember that the database has no token for that many seconds."""
+        """Remember that the database will have no token for that many seconds."""
         if len(self._refused_until) >= MAX_KEYS:
             self._refused_until.clear()
         self._refused_until[key] = self._local.now() + seconds
@@ -78,7 +78,7 @@ class SharedBuckets:
         processes = self._limits.processes
         if known != processes:
             count = self._local.count / processes
-            # A bucket holds at least one token, which may take longer to come back.
+            # A bucket holds at least one token, which may take longer to be replaced.
             seconds = self._local.seconds / min(count, 1.0)
             buckets = Buckets(max(count, 1.0), seconds, self._local.now)
             self._share = processes, buckets
@@ -95,19 +95,19 @@ class BucketRequest(msgspec.Struct, frozen=True, eq=False):
     count: int
     """1, or -1 to give the token back."""
     each: float
-    """How many seconds one token takes to come back."""
+    """How many seconds it takes to replace one token."""
     seconds: float
-    """How many seconds an empty bucket takes to refill."""
+    """How many seconds it takes to refill an empty bucket."""
 
 
 class SharedLimits:
-    """Asks the database for the tokens of all of an app's limits, in one thread per process."""
+    """Asks the database for tokens for all of an app's limits, in one thread per process."""
 
     def __init__(self, shared: SharedState, app: str) -> None:
         self.processes = 1
-        """How many processes are serving the app now."""
+        """How many processes are currently serving the app."""
         self.is_away = False
-        """True if the database does not answer; each process then counts its share of a limit."""
+        """True if the database is not answering; each process then counts its share of a limit."""
         self._app = app
         self._database = shared.database
         self._fingerprints = shared.fingerprints
@@ -119,9 +119,9 @@ class SharedLimits:
         self._work = BackgroundWork("answerback-limits", self._answer_all, BEAT)
 
     def share(self, policies: Mapping[str, object]) -> None:
-        """Start counting in the database all limits that are not counted there yet.
+        """Start counting all limits in the database that are not counted there yet.
 
-        A policy has its tool's name, the same on all hosts. An author's own store is kept.
+        A policy's key is its tool's name, the same on all hosts. An author's own store is kept.
         """
         for name, policy in policies.items():
             limits = policy.limits if isinstance(policy, Policy) else ()
@@ -133,7 +133,7 @@ class SharedLimits:
                     self._shared.append((limit, local, shared))
 
     def start(self) -> None:
-        """Count in the database again after `close`. The first counted call starts the thread."""
+        """Resume counting in the database after `close`. The first call starts the thread."""
         if self._work.is_closed:
             self._work.open()
             self.is_away = False
@@ -141,14 +141,14 @@ class SharedLimits:
                 limit.store = shared
 
     def close(self) -> None:
-        """Count in this process only, from now on."""
+        """From now on, count in this process only."""
         for limit, local, _ in self._shared:
             limit.store = local
         self.is_away = True
         self._work.close()
 
     def ask(self, request: BucketRequest) -> PendingCount:
-        """Ask soon; without the database, this process's share of the limit decides."""
+        """Queue a request; without the database, this process's share of the limit decides."""
         answer: Future[float] = Future()
         self._asked.append((request, answer))
         self._work.wake()

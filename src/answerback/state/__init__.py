@@ -1,1 +1,1 @@
-"""State in PostgreSQL, which the servers and workers of several machines share."""
+"""State in PostgreSQL, shared by servers and workers on several machines."""

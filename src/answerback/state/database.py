@@ -1,4 +1,4 @@
-"""Database: the connections of one process to PostgreSQL, and the version of the tables there.
+"""Database: one process's connections to PostgreSQL, and the version of the tables there.
 
 BackgroundWork is the thread in which a process queries it. psycopg is used without its event loop:
 the callers run in threads. Each transaction also has a deadline in this process, because
@@ -61,12 +61,12 @@ class WrongTables(AnswerbackError):
 def version_of(connection: psycopg.Connection[Any]) -> int:
     """Return the version of the tables; 0 if there are none.
 
-    Raises WrongTables if they were made by steps other than this program's.
+    Raises WrongTables if they were not created by this program's steps.
     """
     exists = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (_TABLE,)).fetchone()
     if exists is None or not exists[0]:
         return 0
-    # The tables of versions 1 and 2 have no column for the checksum.
+    # In versions 1 and 2, the tables have no column for the checksum.
     query = f"SELECT version, to_jsonb(step) ->> 'checksum' FROM {_TABLE} AS step ORDER BY 1"
     rows = connection.execute(query.encode()).fetchall()
     for version, checksum in rows:
@@ -80,7 +80,7 @@ def version_of(connection: psycopg.Connection[Any]) -> int:
 
 
 def check_version(connection: psycopg.Connection[Any]) -> None:
-    """Raise WrongTables unless this code can use the tables; says which command fixes them."""
+    """Raise WrongTables unless this code can use the tables; the error says how to fix them."""
     found = version_of(connection)
     if found == 0:
         raise WrongTables(
@@ -107,7 +107,7 @@ def migrate(connection: psycopg.Connection[Any]) -> tuple[int, int]:
         steps = {number: _step(number) for number in range(before + 1, VERSION + 1)}
         for step in steps.values():
             connection.execute(step.text.encode())
-        # The column is sure to exist only after the last step.
+        # The column is only guaranteed to exist after the last step.
         for number, step in steps.items():
             connection.execute(
                 "INSERT INTO answerback.schema_version (version, checksum) VALUES (%s, %s)",
@@ -118,7 +118,7 @@ def migrate(connection: psycopg.Connection[Any]) -> tuple[int, int]:
 
 
 def check_tables(connection: psycopg.Connection[Any]) -> None:
-    """Raise WrongTables unless tables of this program's version are complete."""
+    """Raise WrongTables if tables of this program's version are incomplete."""
     if version_of(connection) != VERSION:
         return
     made = {row[0] for row in connection.execute(_MADE)}
@@ -170,7 +170,7 @@ class BackgroundWork:
             self._forget()
 
     def wake(self) -> None:
-        """Call the function soon; the first time, this starts the thread."""
+        """Call the function soon; the first call starts the thread."""
         if self._pid != os.getpid():
             self._forget()
         self._woken.set()
@@ -195,7 +195,7 @@ class BackgroundWork:
             is_last = end.is_set()
             try:
                 self._work()
-            except Exception:  # noqa: BLE001 -- the thread must go on
+            except Exception:  # noqa: BLE001 -- the thread must keep running
                 logger().exception("internal error in thread %s", self._name)
             if is_last:
                 return
@@ -204,11 +204,11 @@ class BackgroundWork:
 
 T = TypeVar("T")
 MAX_CONNECTIONS = 4
-"""The connections of one process, besides the one that listens."""
+"""The maximum number of connections per process, not counting the one that listens."""
 _DEADLINE = 2.5
-"""How many seconds a transaction may take, including the wait for a connection."""
+"""How many seconds a transaction may take, including waiting for a connection."""
 _CONNECT = 2
-"""How many seconds opening a connection may take."""
+"""How many seconds it may take to open a connection."""
 _ABANDONED = 5_000
 """The milliseconds after which the server ends a transaction that its client has abandoned."""
 _BEGIN = (
@@ -217,15 +217,15 @@ _BEGIN = (
 )
 _NOT_DURABLE = "SET LOCAL synchronous_commit TO off"
 _PAUSE = 0.5
-"""How many seconds after a failure no new connection is opened."""
+"""For how many seconds after a failure no new connection is opened."""
 _RETRY_AFTER = 5
 NOW = "answerback.now()"
 """The database's time in SQL, in seconds since 1970."""
 NOW_ONCE = f"(SELECT {NOW})"
-"""The same, read once per statement: only then can an index find older rows. The planner does
-not know the time, and uses the index if the rows are ordered by it."""
+"""The same, read once per statement, which is what lets an index find older rows. The planner does
+not know the time; it uses the index if the rows are ordered by it."""
 _UNREACHABLE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, OSError)
-"""The errors of a database that is unavailable, full, or read-only."""
+"""The errors raised if the database is unavailable, full, or read-only."""
 _IDLE = psycopg.pq.TransactionStatus.IDLE
 
 
@@ -235,7 +235,7 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
     ends = 0.0
     """When the current transaction must end, by the monotonic clock."""
     is_committing = False
-    """Whether a COMMIT was sent and not answered."""
+    """Whether a COMMIT was sent but not answered."""
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         left = self.ends - monotonic() if timeout is None else timeout
@@ -248,7 +248,7 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the server has closed the idle connection, or has sent anything."""
+        """Whether the server has closed the idle connection or sent anything on it."""
         if self.closed:
             return True
         poll = select.poll()
@@ -259,9 +259,9 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 class Database:
     """Opens connections on first use, so that it can be created before workers fork.
 
-    An unreachable database raises Unavailable: at once for a short time after a failure, else after
-    the deadline. It raises Uncertain if the transaction may still be committed. Any thread may use
-    it.
+    Raises Unavailable if the database is unreachable: at once for a short time after a failure,
+    otherwise after the deadline. Raises Uncertain if the transaction may still be committed.
+    Thread-safe.
     """
 
     def __init__(self, url: str, *, seconds: float = _DEADLINE) -> None:
@@ -273,10 +273,10 @@ class Database:
 
     def _forget(self) -> None:
         """Start without connections: a forked child must not use its parent's."""
-        # Kept, because closing them would end the parent's connections.
+        # They are kept, because closing them would end the parent's connections.
         self._inherited = self._idle
         self._idle = []
-        # Another thread of the parent may hold the old one.
+        # Another thread in the parent may hold the old one.
         self._lock = threading.Lock()
         self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._paused_until = 0.0
@@ -288,11 +288,11 @@ class Database:
     def transaction(self, *, durable: bool = True) -> Iterator[psycopg.Cursor[tuple[Any, ...]]]:
         """Yield a cursor in a transaction, which is rolled back if the block raises.
 
-        Without *durable* the commit does not wait for the disk: a crash of the database's machine
-        may lose it.
+        Without *durable*, the commit does not wait for the disk, and may be lost if the database's
+        machine crashes.
         """
         with self._connection() as connection:
-            # The server's timeouts are for a client that is paused or gone: they free its locks.
+            # The server's timeouts release the locks of a client that is paused or gone.
             connection.execute(_BEGIN if durable else f"{_BEGIN}; {_NOT_DURABLE}")
             try:
                 with connection.cursor() as cursor:
@@ -307,7 +307,7 @@ class Database:
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, which runs in its own transaction."""
         with self._connection() as connection:
-            # As text, a sealed value would take twice as many bytes.
+            # Binary, because a sealed value would take twice as many bytes as text.
             cursor = connection.execute(query.encode(), values, binary=True)
             return cursor.fetchall() if cursor.description else []
 
@@ -329,7 +329,7 @@ class Database:
 
     @contextmanager
     def _connection(self) -> Iterator[BoundedConnection]:
-        """Yield a connection; turn the errors of an unreachable database into Unavailable."""
+        """Yield a connection; raise Unavailable if the database is unreachable."""
         ends = monotonic() + self._seconds
         if not self._room.acquire(timeout=self._seconds):
             raise unavailable()

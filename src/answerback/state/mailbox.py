@@ -1,4 +1,4 @@
-"""Messages, sessions and switches: what an app's processes tell each other."""
+"""Messages, sessions and switches, shared between an app's processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MESSAGE_KEPT = 60
 
 
 class Mailbox:
-    """Messages are sealed. Those from one sender are taken in the order in which they were sent."""
+    """Messages are sealed. Each sender's messages are taken in the order they were sent."""
 
     def __init__(self, shared: SharedState, app: str) -> None:
         self._database = shared.database
@@ -25,11 +25,11 @@ class Mailbox:
         self._app = app
         self._place = place_of(app, "bus")
         self._taken: set[tuple[int, float]] = set()
-        """The number and the time of each message that was taken but not removed yet. After a crash
+        """The number and time of each message that has been taken but not removed. After a crash,
         the database may reuse a number."""
 
     def put(self, message: bytes, receiver: int | None) -> list[int]:
-        """Send to one process, or to all others for None; return the receivers."""
+        """Send to one process, or to all others if *receiver* is None; return the receivers."""
         query = (
             "INSERT INTO answerback.bus (receiver, message)"
             " SELECT number, %s FROM answerback.processes WHERE app = %s AND number <> %s"
@@ -44,9 +44,9 @@ class Mailbox:
         return [row[0] for row in rows]
 
     def take(self) -> list[bytes]:
-        """Return the messages for this process; one thread may call it at a time.
+        """Return the messages for this process; must be called from one thread at a time.
 
-        The next call removes them: if this one did, a lost reply would lose the messages.
+        The next call removes them. If this call did, a lost reply would lose the messages.
         """
         receiver, before = self._members.number, self._taken
         rows = self._database.rows(
@@ -73,7 +73,7 @@ class Mailbox:
 
 
 _LIFETIME = 86_400
-"""The longest that a session lives after a change, in seconds."""
+"""The maximum lifetime of a session after a change, in seconds."""
 _SPARE = 120
 """Seconds for which a row is kept after its session has expired: the hosts' clocks may differ."""
 _BATCH = 1_000
@@ -89,7 +89,7 @@ class SessionRow(msgspec.Struct, frozen=True):
 
 
 class SessionRows:
-    """Reads what other processes have changed since last time; a state's content is sealed."""
+    """Reads what other processes have changed since the last read; the states are sealed."""
 
     def __init__(self, shared: SharedState, app: str) -> None:
         self._database = shared.database
@@ -98,7 +98,7 @@ class SessionRows:
         self._since = 0
 
     def end(self, nonce: bytes, expires: float) -> None:
-        """End a session; it stays ended, even after a crash."""
+        """End a session permanently, even if the database crashes."""
         self._database.rows(
             "INSERT INTO answerback.sessions (app, nonce, expires, has_ended)"
             " VALUES (%s, %s, %s, true) ON CONFLICT (app, nonce) DO UPDATE"
@@ -135,8 +135,8 @@ class SessionRows:
 
         A row may be returned again. The first call returns all rows, the oldest first.
         """
-        # All transactions before xmin had ended, so the rows that were not visible have at least
-        # this number.
+        # All transactions before xmin had ended, so any row that was not visible has at least this
+        # number.
         rows = self._database.rows(
             f"SELECT {NOW}, seen.xmin, {_COLUMNS}"
             " FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin) AS seen"
@@ -147,7 +147,7 @@ class SessionRows:
         return now, [self._read(row[2:]) for row in rows if row[2] is not None]
 
     def read_all_again(self) -> None:
-        """Let the next call of `changed` return all rows: the database may be a different one."""
+        """Make the next call to `changed` return all rows: it may be a different database."""
         self._since = 0
 
     def remove_expired(self) -> None:
@@ -172,14 +172,14 @@ class SessionRows:
 
 
 class SwitchRows:
-    """Names and tags that were enabled or disabled in one of the combined apps."""
+    """Names and tags that have been enabled or disabled in one of the combined apps."""
 
     def __init__(self, database: Database, app: str) -> None:
         self._database = database
         self._app = app
 
     def keep(self, part: int, what: str, value: str, *, on: bool) -> None:
-        """Make this the last switch; it stays, even after a crash."""
+        """Store this as the latest switch; it survives a crash."""
         self._database.rows(
             "INSERT INTO answerback.switches (app, part, what, value, is_on)"
             " VALUES (%s, %s, %s, %s, %s) ON CONFLICT (app, part, what, value) DO UPDATE"
@@ -188,6 +188,6 @@ class SwitchRows:
         )
 
     def all(self) -> list[tuple[int, str, str, bool]]:
-        """Return all switches, the last one last."""
+        """Return all switches, the latest one last."""
         query = "SELECT part, what, value, is_on FROM answerback.switches WHERE app = %s"
         return [tuple(row) for row in self._database.rows(f"{query} ORDER BY number", self._app)]

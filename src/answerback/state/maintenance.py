@@ -1,4 +1,4 @@
-"""The operator's work on the state: make its tables, check whether it can be used, and rekey it."""
+"""The operator's commands for the state: create its tables, check it, and rekey it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .sealing import KEY_PLACE, CannotOpen, Sealer, place_of
 from .shared import LONG_SECONDS, check_secret, connected
 
 _BATCH, _BATCH_BYTES = 100, 4 * 1024 * 1024
-"""The most records that one transaction rekeys, and the most bytes unless there is only one."""
+"""The maximum number of records per transaction, and of bytes unless there is only one record."""
 _UNBOUND = (
     "no secret is bound to the database yet, and the first server would decide which one is right; "
     f"set {SECRET}, and run: answerback state init"
@@ -33,7 +33,7 @@ _UNBOUND = (
 
 
 class SealedTable(msgspec.Struct, frozen=True):
-    """A table with sealed columns, written at different times, so their keys may differ."""
+    """A table with sealed columns. Written at different times, their keys may differ."""
 
     name: str
     key: tuple[str, ...]
@@ -45,12 +45,12 @@ class SealedTable(msgspec.Struct, frozen=True):
 
     @property
     def key_ids(self) -> list[str]:
-        """SQL expressions for the ids of the keys that have sealed a row."""
+        """SQL expressions for the ids of the keys that sealed a row."""
         return [f"substring({column} from 1 for 4)" for column in self.columns]
 
 
 _TASK_COLUMNS = ("record", "arguments", "answers", "result")
-# Messages between processes are not here: each is removed after a minute.
+# Messages between processes are left out: each is removed after a minute.
 _TABLES = (
     SealedTable(
         "tasks", ("number",), ("app", "owner", "id"), {each: each for each in _TASK_COLUMNS}
@@ -69,7 +69,7 @@ class StateReport(msgspec.Struct, frozen=True):
 
 
 def update_tables(url: str, secrets: Sequence[bytes]) -> str:
-    """Make the tables, or bring them up to date, and bind them to the secret; return a report."""
+    """Create or update the tables, and bind them to the secret; return a report."""
     with connected(url, LONG_SECONDS) as connection, connection.transaction():
         before, after = migrate(connection)
         if secrets:
@@ -83,7 +83,7 @@ def update_tables(url: str, secrets: Sequence[bytes]) -> str:
 
 def check_state(url: str, secrets: Sequence[bytes], *, processes: int) -> StateReport:
     """Report whether this many server and worker processes can use the database."""
-    # This reads every record, to say how many need each secret.
+    # This reads every record to count how many need each secret.
     with connected(url, LONG_SECONDS) as connection:
         try:
             check_version(connection)
@@ -108,12 +108,12 @@ def check_state(url: str, secrets: Sequence[bytes], *, processes: int) -> StateR
 
 
 def _is_bound(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether the database has a key that a secret has sealed."""
+    """Return whether the database has a key sealed with a secret."""
     return bool(_one(connection, "SELECT EXISTS (SELECT FROM answerback.fingerprint_key)"))
 
 
 def _keys(connection: psycopg.Connection[Any], secrets: Sequence[bytes]) -> list[str]:
-    """Count the rows that each secret has sealed."""
+    """Count the rows sealed with each secret."""
     rows: Counter[bytes] = Counter()
     for table in _TABLES:
         query = (
@@ -162,7 +162,7 @@ def _rekey_table(connection: psycopg.Connection[Any], sealer: Sealer, table: Sea
             return done
         last = rows[-1][:-1]
         while rows:
-            # Few at a time: a server waits for a locked record, and gives up after a few seconds.
+            # A few at a time: servers wait for locked records, and give up after a few seconds.
             totals = accumulate(row[-1] for row in rows)
             count = max(1, sum(total <= _BATCH_BYTES for total in totals))
             batch, rows = [tuple(row) for *row, _ in rows[:count]], rows[count:]
@@ -182,7 +182,7 @@ def _rekey_rows(
 ) -> dict[tuple[Any, ...], bool]:
     """Seal rows with the first secret in one transaction; return which could be opened.
 
-    Rows that are gone are left out, as are those that the lock skips.
+    Rows that no longer exist are left out, as are rows skipped because they are locked.
     """
     key, width = ", ".join(table.key), len(table.key)
     one = f"({', '.join(['%s'] * width)})"

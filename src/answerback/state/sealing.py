@@ -40,12 +40,12 @@ class Sealer:
         derived = [hmac.digest(secret, b"answerback state", "sha256") for secret in secrets]
         self._ciphers = {key_id(key): AESGCM(key) for key in derived}
         self.first = key_id(derived[0])
-        """The id of the key that seals."""
+        """The id of the key used for sealing."""
         self.keys = tuple(self._ciphers)
-        """The ids of the keys that open."""
+        """The ids of the keys that can open values."""
 
     def seal(self, value: bytes, owner: bytes) -> bytes:
-        """Return *value* sealed; `open` needs the same *owner*."""
+        """Return the sealed *value*; `open` needs the same *owner*."""
         nonce = os.urandom(_NONCE)
         return self.first + nonce + self._ciphers[self.first].encrypt(nonce, value, owner)
 
@@ -79,7 +79,7 @@ class Fingerprints:
         self._key: bytes | None = None
 
     def of(self, value: bytes) -> bytes:
-        """Return a digest that cannot be made without the secret; raises Unavailable."""
+        """Return a digest that cannot be computed without the secret; raises Unavailable."""
         if self._key is None:
             try:
                 self._key = fingerprint_key(self._database.rows, self._sealer)

@@ -1,4 +1,4 @@
-"""SharedState: the database that all servers and workers of an app share.
+"""SharedState: the database shared by all of an app's servers and workers.
 
 Notices wake the other processes, UsedRows keeps each link token to one use, and Members tracks
 which processes are alive.
@@ -45,7 +45,7 @@ _FIRST_PAUSE, _LAST_PAUSE = 0.5, 5.0
 """The seconds to wait before reopening the listening connection."""
 
 Listener = Callable[[str | None], None]
-"""Gets the id of what changed; None if notices may have been lost."""
+"""Called with the id of what changed, or None if notices may have been lost."""
 
 
 class Notices:
@@ -174,7 +174,7 @@ _BATCH = 1_000
 
 
 class UsedRows:
-    """Keeps a row for each used token; only one host can add it."""
+    """Keeps a row for each used token; only one process can add it."""
 
     def __init__(self, shared: SharedState) -> None:
         self._database = shared.database
@@ -200,10 +200,10 @@ BEAT = 2.0
 _PATIENCE = 15.0
 """Seconds without a heartbeat after which a process is considered dead."""
 _LENIENCE = 3_600.0
-"""The same, for a short time after a database outage, when all have missed heartbeats."""
+"""The same, for a short time after a database outage, when every process missed heartbeats."""
 _LENIENT = 8.0
-"""How long that time is, in seconds: enough for a failed attempt, a pause, and a successful one. If
-it were longer, a database that often fails would mask the end of a process."""
+"""How long that is, in seconds: enough for a failed attempt, a pause, and a successful attempt. If
+it were longer, a database that fails often would hide the death of a process."""
 _KEPT = 86_400
 """Seconds before a number is reused: as long as a session lives."""
 _MAX = 65_535
@@ -219,9 +219,9 @@ class NoNumberLeft(AnswerbackError):
 
 
 class Members:
-    """Gives this process its number, and keeps track of the app's other processes.
+    """Assigns this process a number, and keeps track of the app's other processes.
 
-    Call `beat` to learn about the others; it writes at most once every two seconds. Thread-safe.
+    Call `beat` to find the others; it writes at most once every two seconds. Thread-safe.
     """
 
     def __init__(self, database: Database, app: str) -> None:
@@ -234,7 +234,7 @@ class Members:
         """Start without a number: a forked child is another process."""
         self._lock = threading.Lock()
         self.number = 0
-        """The number of this process; 0 before it is taken."""
+        """This process's number; 0 until one is taken."""
         self._has_left = False
         self._living: frozenset[int] = frozenset()
         self._next_beat = 0.0
@@ -242,7 +242,7 @@ class Members:
 
     @property
     def patience(self) -> float:
-        """Seconds without a heartbeat for which another process still counts."""
+        """How many seconds another process may go without a heartbeat and still count as alive."""
         return _PATIENCE if monotonic() >= self._lenient_until else _LENIENCE
 
     def join(self) -> int:
@@ -276,7 +276,7 @@ class Members:
     def beat(self, *, at_once: bool = False) -> frozenset[int]:
         """Write a heartbeat; return the numbers of all running processes. Raises Unavailable.
 
-        It queries the database only if the last heartbeat is two seconds old, or with *at_once*.
+        Queries the database only if the last heartbeat is two seconds old, or with *at_once*.
         """
         with self._lock:
             is_due = at_once or monotonic() >= self._next_beat
@@ -290,7 +290,7 @@ class Members:
                 now = monotonic()
                 if self._lenient_until == inf:
                     self._lenient_until = now + _LENIENT
-                # A little less, so that a caller that calls every two seconds is not too early.
+                # A little less, so that someone calling every two seconds is not too early.
                 self._next_beat = now + 0.9 * BEAT
             return self._living
 
@@ -359,13 +359,13 @@ class SharedState:
         return self._members[app]
 
     def add(self, part: StatePart) -> None:
-        """Start a part together with the state, or at once if the state has started."""
+        """Start a part together with the state, or at once if the state has already started."""
         self.parts.append(part)
         if self._is_started:
             part.start()
 
     def start(self) -> None:
-        """Start, in the process that serves: threads do not survive a fork.
+        """Start in the serving process, because threads do not survive a fork.
 
         A second call does nothing; after `close`, everything starts again.
         """
@@ -380,7 +380,7 @@ class SharedState:
         for part in self.parts:
             part.close()
         for members in self._members.values():
-            with suppress(Unavailable):  # The others notice it within seconds.
+            with suppress(Unavailable):  # The others will notice within seconds.
                 members.leave()
         self.notices.close()
         self.database.close()
@@ -409,9 +409,9 @@ def open_state(url: str, *, listen: str | None = None, init: bool = False) -> Sh
 
 
 def check_secret(connection: BoundedConnection, sealer: Sealer) -> None:
-    """Raise CannotUseState unless this is the secret that the other hosts seal with.
+    """Raise CannotUseState unless this is the secret that the other hosts use.
 
-    The first secret to be checked becomes the shared one.
+    The first secret ever checked becomes the shared one.
     """
 
     def rows(query: str, *values: object) -> list[tuple[Any, ...]]:
@@ -431,7 +431,7 @@ def check_secret(connection: BoundedConnection, sealer: Sealer) -> None:
 
 @contextmanager
 def connected(url: str, seconds: float = _SECONDS) -> Iterator[BoundedConnection]:
-    """Yield a connection for a command, for that many seconds; raises CannotUseState."""
+    """Yield a connection for a command, open for that many seconds; raises CannotUseState."""
     try:
         connection = open_connection(url, monotonic() + seconds)
     except psycopg.Error as exc:

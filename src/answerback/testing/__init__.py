@@ -1,7 +1,7 @@
 """The pytest plugin: `assert_valid_reply`, a client that displays replies, and a Context.
 
 pytest loads it in every project that has Answerback installed, so the rest of Answerback is
-imported only when a test uses it, and its fixtures have names that no other plugin uses.
+imported only when a test uses it, and its fixture names avoid clashes with other plugins.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def assert_valid_reply(
     schema: dict[str, Any] | None = None,
     version: str | None = None,
 ) -> None:
-    """Fail the test and list the findings if a reply has errors or warnings.
+    """Fail the test and list the findings if a reply has any errors or warnings.
 
     The reply is a `Reply`, an envelope, an MCP result, its JSON, or its pydantic model. Its data
     must fit *schema*. *version* is the MCP version, such as "2025-11-25".
@@ -54,7 +54,7 @@ def assert_valid_reply(
 class DisplayClient:
     """A client application that displays replies: the text, and whether the call failed.
 
-    With an *app* it displays a `Reply` as the app would send it, under its contract.
+    With an *app*, it displays a `Reply` the way the app would send it under its contract.
     """
 
     def __init__(self, app: App | None = None) -> None:
@@ -120,13 +120,13 @@ def _assert_valid_reply() -> Callable[..., None]:
 
 
 def _as_json(reply: object) -> Any:
-    """Return a pydantic model's JSON object; any other reply unchanged."""
+    """Return a pydantic model as a JSON object; return any other reply unchanged."""
     dump = getattr(reply, "model_dump", None)
     return dump(by_alias=True, mode="json", exclude_none=True) if callable(dump) else reply
 
 
 def _as_sent(reply: object, contract: Contract | None) -> dict[str, Any]:
-    """Return a reply's decoded JSON; write a `Reply` as an MCP result or an envelope first."""
+    """Return a reply's decoded JSON; a `Reply` is first written as an MCP result or an envelope."""
     import msgspec
 
     from ..core.reply import Reply

@@ -37,12 +37,12 @@ class TestContext(Context[Any]):
     """A Context for tests.
 
     *answers* are the answers to the tool's questions, in order. The answer to `elicit` is the
-    value, an object with the form's fields, or `Declined`; to `sample` the model's text; to `roots`
-    a list of URIs. *user* is the request's user. *headers* are the request's headers. *meta* is the
-    request's `_meta`. *state* is for a function that is called directly; `app.call` uses the app's.
+    value, an object with the form's fields, or `Declined`; to `sample`, the model's text; to
+    `roots`, a list of URIs. *user* is the request's user. *headers* are the request's headers.
+    *meta* is the request's `_meta`. *state* is for direct calls; `app.call` uses the app's.
     """
 
-    # pytest would take it for a test class because of its name.
+    # Because of its name, pytest would mistake it for a test class.
     __test__ = False
 
     def __init__(
@@ -60,7 +60,7 @@ class TestContext(Context[Any]):
 
     @property
     def state(self) -> Any:
-        """The state that the test gave."""
+        """The state provided by the test."""
         return self._state
 
     @property
@@ -85,7 +85,7 @@ class TestContext(Context[Any]):
 
     @property
     def answers_left(self) -> int:
-        """How many answers were not used."""
+        """How many answers have not been used."""
         return len(self._peer.answers)
 
     def cancel(self) -> None:
@@ -94,7 +94,7 @@ class TestContext(Context[Any]):
 
 
 class _RequestOfTest(RequestInfo):
-    """The request, with the user, headers and `_meta` that the test gave."""
+    """The request, with the user, headers and `_meta` provided by the test."""
 
     def __init__(
         self, user: object, headers: Mapping[str, str] | None, meta: Mapping[str, Any] | None
@@ -160,6 +160,6 @@ def _elicited(question: Question, answer: object) -> dict[str, Any]:
 
 
 def _dumped(answer: object) -> Any:
-    """Return a pydantic model's members; any other answer unchanged."""
+    """Return a pydantic model's members; return any other answer unchanged."""
     dump = getattr(answer, "model_dump", None)
     return dump(by_alias=True, mode="json") if callable(dump) else answer
