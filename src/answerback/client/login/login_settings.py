@@ -37,7 +37,7 @@ class LoginOptions(TypedDict, total=False):
     store: TokenStore | None
     """Stores the tokens; in memory by default."""
     open_url: OpenUrl
-    """Shows the user the login page; by default `browser`. `paste` is for machines without one."""
+    """Shows the user the login page; by default `browser`. `paste` is for machines with none."""
     redirect_uri: str
     """The address on this machine that the browser returns to; any free port by default."""
     timeout: float

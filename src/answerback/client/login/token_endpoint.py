@@ -39,7 +39,7 @@ async def choose_client(
     found = await login.records.registration(issuer.issuer)
     if found is not None:
         fits = found.redirect_uri == redirect and set(scopes) <= set(found.scopes)
-        # A client that the user registered is used as it is.
+        # A client that the user registered is used as is.
         if fits or not found.dynamic:
             return found
     if issuer.registration_endpoint:

@@ -158,7 +158,7 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
         if self.scopes:
             query["scope"] = " ".join(self.scopes)
         if "offline_access" in self.scopes:
-            # OpenID Connect issues no refresh token without it.
+            # OpenID Connect issuers send no refresh token without this.
             query["prompt"] = "consent"
         page = self.issuer.authorization_endpoint
         return f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(query)}"
@@ -231,7 +231,7 @@ def browser(url: str) -> None:
 
 
 def paste(url: str) -> str:
-    """Ask the user to open a page in any browser, and to paste the address that it ends up at."""
+    """Ask the user to open a page in any browser and paste the address that it ends up at."""
     sys.stderr.write(
         f"Open this page in a browser, and log in:\n\n  {url}\n\n"
         "The browser then tries to open an address on this machine, which may fail.\n"
