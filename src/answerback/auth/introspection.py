@@ -59,7 +59,7 @@ class TokenLookup(Protocol):
 
 
 class Introspector:
-    """Looks up tokens, and limits how often that happens."""
+    """Looks up tokens, within limits."""
 
     def __init__(self, lookup: TokenLookup) -> None:
         self._lookup = lookup

@@ -1,6 +1,6 @@
 """Signed tokens: their headers and claims, and the issuer's keys.
 
-All requests share the keys, which are fetched again before they get too old.
+All requests share the keys, which are refreshed before they become too old.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _read_key(document: Json) -> VerificationKey | None:
 
 
 class KeySet:
-    """An issuer's keys. *fetch* gets the key set; only one fetch runs at a time.
+    """An issuer's keys. *fetch* returns the key set; only one fetch runs at a time.
 
     *seconds* is the time after which keys are fetched again. *on_change* is called when a key has
     been removed or replaced.

@@ -67,7 +67,7 @@ class IdentityProvider:
             # Otherwise one issuer could speak for another (RFC 8414, section 3.3).
             if found.get("issuer") == self._issuer:
                 return found
-            failure = CannotAuthenticate(f"{url} is the metadata of another issuer")
+            failure = CannotAuthenticate(f"{url} is another issuer's metadata")
         assert failure is not None
         raise failure
 

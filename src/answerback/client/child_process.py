@@ -19,7 +19,7 @@ from .frames import Lost, Outgoing, Receiver, Transport
 
 _LOGGER = logger("answerback.client")
 
-# The variables that every child gets; the first two lists match the official SDK's.
+# The variables that every child inherits; the first two lists match the official SDK's.
 _POSIX = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 _WINDOWS = (
     *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "SYSTEMDRIVE"),
@@ -401,7 +401,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     async def close(self) -> None:
         """Close stdin, wait, then end the whole process group, with increasing force."""
-        # A child whose pipe broke gets less time, because its answers are no longer read.
+        # A child whose pipe broke is given less time, because its answers are no longer read.
         grace = _LOST_GRACE if self.is_lost else _GRACE
         self.is_lost = True
         for task in (self._report, self._reading):

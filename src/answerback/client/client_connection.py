@@ -476,7 +476,7 @@ class ServerMessages:
             self._answering[id] = self._connection.spawn(self._answer(id, method, message.params))
         elif not self._has_dropped:
             self._has_dropped = True
-            text = "the server sends more than %d requests at a time, or two with the same id; %s"
+            text = "the server sent more than %d requests at a time, or two with the same id; %s"
             _LOGGER.warning(text, _MAX_ANSWERING, "the others are dropped")
 
     async def _answer(self, id: Id, method: str, params: msgspec.Raw) -> None:

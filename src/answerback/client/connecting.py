@@ -87,7 +87,7 @@ class ConnectOptions(TypedDict, total=False):
     auth: ClientAuth | Login | str
     """A token, a `Login`, or an object that supplies credentials for requests."""
     env: Mapping[str, str]
-    """Environment variables for the child process, in addition to the few that every child gets."""
+    """Environment variables for the child process, in addition to the few it inherits."""
     inherit: bool
     """Whether child processes inherit this process's whole environment; False by default."""
     cwd: str

@@ -1,4 +1,4 @@
-"""Connection failures, and the replies and errors that users get for them."""
+"""Connection failures, and the replies and errors that report them to users."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     info: dict[str, Any] = {}
     """The server's `name` and `version`."""
     instructions: str = ""
-    """The server's text for models."""
+    """The server's instructions for models."""
 
     @property
     def name(self) -> str:

@@ -274,7 +274,7 @@ def _moved_to(response: HttpResponse) -> str | None:
 
 
 def _redirect(response: HttpResponse) -> str:
-    """Say where a refused redirect leads, and why it is refused; empty for other responses."""
+    """Say where a refused redirect leads and why; empty for other responses."""
     if not 300 <= response.status_code < 400 or "location" not in response.headers:
         return ""
     try:

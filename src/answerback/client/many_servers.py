@@ -55,7 +55,7 @@ class ManySessions:
     async def entries(self, kind: type[Listed], options: ClientOptions) -> list[Listed]:
         """Return the entries of the servers that answer; `failures` names the others.
 
-        Tools and prompts get their server's name as a prefix.
+        Tools and prompts are prefixed with their server's name.
         """
         found = await self._each(lambda server: server._session.entries(kind, server._options))
         return [

@@ -461,7 +461,7 @@ class RemoteTask:
             await self._request("tasks/cancel", 1.0)
 
     def _next_pause(self) -> float:
-        """Return the next pause: short at first, as many tasks end soon, then as requested."""
+        """Return the next pause: short at first, as many tasks end soon, then the server's."""
         named = self.shown.get("pollIntervalMs", self.shown.get("pollInterval"))
         is_number = isinstance(named, int | float) and named == named
         wanted = float(named) / 1000 if is_number and named is not None else _POLL_SECONDS

@@ -192,7 +192,7 @@ class RestSession:
         return read_it() if len(answer.body) <= LARGE else await asyncio.to_thread(read_it)
 
     async def _finished(self, made: HttpReply) -> HttpReply:
-        """Wait for the task that a response names, and return its last response.
+        """Wait for the task that a response names and return its last response.
 
         The task is cancelled if the caller is cancelled or stops waiting.
         """

@@ -1,4 +1,4 @@
-"""Reads a server's results, and checks them against the tool's output schema."""
+"""Reads a server's results and checks them against the tool's output schema."""
 
 from __future__ import annotations
 

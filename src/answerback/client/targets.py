@@ -349,7 +349,7 @@ def make_transports(
 ) -> tuple[Callable[[], Transport], ...]:
     """Return functions that make the transports to a server, in the order in which to try them.
 
-    With *inherit*, a child process gets this process's whole environment; *stderr* is called with
+    With *inherit*, a child has this process's whole environment; *stderr* is called with
     each line of its stderr.
     """
     if entry.app is not None:

@@ -103,7 +103,7 @@ def read_head(head: bytes) -> ResponseHead:
 
 
 class ResponseReader:
-    """One response: `feed` accepts bytes, and buffers the body until `take` is called."""
+    """One response: `feed` accepts bytes and buffers the body until `take` is called."""
 
     def __init__(self, method: str) -> None:
         self.head: ResponseHead | None = None
@@ -294,7 +294,7 @@ def _length(text: str) -> int:
 
 
 class _Unzip:
-    """Unpacks gzip, and refuses data that unpacks to far more than was sent."""
+    """Unpacks gzip and refuses data that unpacks to far more than was sent."""
 
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(16 + zlib.MAX_WBITS)

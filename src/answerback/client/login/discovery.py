@@ -229,9 +229,8 @@ async def find_resource(
             resource = document.get("resource")
             if not isinstance(resource, str) or not _covers(resource, server):
                 raise LoginError(
-                    f"{mask_url(url)} is the metadata of {resource!r}, not of {mask_url(server)}: "
-                    "the server is not the one that its metadata names, so nothing is sent to its "
-                    "issuer"
+                    f"{mask_url(url)} describes {resource!r}, not {mask_url(server)}, "
+                    "so nothing is sent to its issuer"
                 )
             issuers = _strings(document.get("authorization_servers"))
             if not issuers:
@@ -276,7 +275,7 @@ async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
             continue
         named = document.get("issuer")
         if named != issuer:
-            failures.append(f"{mask_url(url)} is the metadata of {named!r}, not of {issuer!r}")
+            failures.append(f"{mask_url(url)} is the metadata of {named!r}, not {issuer!r}")
             continue
         # Some issuers write null for members that they do not have.
         given = {name: value for name, value in document.items() if value is not None}

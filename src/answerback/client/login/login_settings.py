@@ -48,7 +48,7 @@ class LoginOptions(TypedDict, total=False):
 
 
 class Login:
-    """Logs in when a server asks for it, and adds the tokens to requests.
+    """Logs in when a server asks for it and adds the tokens to requests.
 
     The client is the first of these that exists: *client*, which the issuer already knows, as a
     RegisteredClient or its id; your application's `document`; a client that is registered on the

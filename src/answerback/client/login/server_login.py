@@ -155,7 +155,7 @@ async def _log_in_user(
         return await endpoint.exchange(code, consent.verifier, redirect.uri, scopes)
     except TokenRefused as exc:
         if exc.error == "invalid_client" and client.dynamic:
-            # The issuer has forgotten the registration; the next login makes a new one.
+            # The issuer has forgotten the registration; the next login registers again.
             await login.records.keep_registration(issuer.issuer, None)
         raise
 

@@ -246,7 +246,7 @@ def _assertion(client: RegisteredClient, issuer: str) -> str:
             key = import_key(client.private_key or "", kind)
             break
     else:
-        raise LoginError("private_key should be the PEM text of an EC or RSA key")
+        raise LoginError("private_key should be an EC or RSA key in PEM format")
     now = int(time.time())
     claims = {
         "iss": client.id,

@@ -168,7 +168,7 @@ T = TypeVar("T")
 
 
 class RegisteredClient(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A client that an issuer knows: its id, and its secret or private key if it has one."""
+    """A client registered with an issuer: its id, and its secret or private key if it has one."""
 
     id: str
     """The client's id."""
