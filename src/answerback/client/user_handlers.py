@@ -234,7 +234,7 @@ class InputRounds:
         self._visits = 0
 
     async def result(self, found: JsonObject | RpcError) -> JsonObject:
-        """Return the result; *found* is the first outcome. Raises RpcError or NoAnswer."""
+        """Return the result; *found* came from the first request. Raises RpcError or NoAnswer."""
         asked, rounds = self._asked, 0
         while True:
             if isinstance(found, RpcError):

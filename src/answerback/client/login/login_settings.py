@@ -37,7 +37,7 @@ class LoginOptions(TypedDict, total=False):
     store: TokenStore | None
     """Stores the tokens; in memory by default."""
     open_url: OpenUrl
-    """Shows the user the login page; by default `browser`. `paste` is for machines with none."""
+    """Shows the user the login page: `browser` by default, or `paste` if there is no browser."""
     redirect_uri: str
     """The address on this machine that the browser returns to; any free port by default."""
     timeout: float

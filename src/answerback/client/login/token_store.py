@@ -219,7 +219,7 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class LoginRecords:
-    """The login records in a store, each stored under a key that says whose it is."""
+    """The login records in a store, each under a key that says whose it is."""
 
     def __init__(self, store: TokenStore) -> None:
         self._store = store
