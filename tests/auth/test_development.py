@@ -184,7 +184,7 @@ def test_the_token_command_does_not_ask_a_proxy_and_says_who_gives_no_tokens() -
         done = subprocess.run([*command, other.url], capture_output=True, timeout=30, env=env)
 
     assert done.returncode == 2
-    assert b"gives no test tokens (404); start it with: serve --dev-auth" in done.stderr
+    assert b"issues no test tokens (404); start it with: serve --dev-auth" in done.stderr
     assert other.posted
     assert not proxy.counts
 

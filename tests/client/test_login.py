@@ -261,8 +261,8 @@ def test_pkce_can_be_assumed_if_the_metadata_do_not_mention_it(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"resource": "https://evil.example.com/mcp"}, "is the metadata of 'https://evil"),
-        ({"resource": None}, "is the metadata of None"),
+        ({"resource": "https://evil.example.com/mcp"}, "describes 'https://evil"),
+        ({"resource": None}, "describes None"),
         ({"authorization_servers": []}, "names no authorization server"),
         ({"authorization_servers": ["http://example.com"]}, "should be an https URL"),
     ],

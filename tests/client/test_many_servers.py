@@ -209,7 +209,7 @@ def test_several_servers_complete_and_subscribe_as_one_does() -> None:
             servers.complete("note://{name}", "name", "al"),
         ]
         servers.subscribe("note://alan")
-        missing = "no server for 'review'; the servers are a, b; write .* as in 'a_review'"
+        missing = "no server for 'review'; the servers are a, b; put .* as in 'a_review'"
         with pytest.raises(NotFound, match=missing):
             servers.complete("review", "language", "p")
         with pytest.raises(NotFound, match="no server has 'other://x'"):

@@ -166,7 +166,7 @@ def test_a_list_without_an_end_stops_at_a_number_of_bytes(
 
     assert 8 <= len(pages) <= 10
     assert len(tools) == len(pages)
-    assert "tools/list has no end" in caplog.text
+    assert "tools/list never ends" in caplog.text
 
 
 def test_a_prompt_with_too_many_messages_is_an_error() -> None:

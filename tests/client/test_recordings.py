@@ -112,7 +112,7 @@ def test_a_recording_is_not_overwritten(tmp_path: Path) -> None:
 def test_a_recording_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     context = connect(load_app(SERVED), tap=tmp_path / "none" / "tap.jsonl")
 
-    with pytest.raises(ConnectError, match="cannot record into"), context:
+    with pytest.raises(ConnectError, match="cannot record to"), context:
         pass
 
 

@@ -28,7 +28,7 @@ def test_the_hint_names_the_option_of_connect(tool: str, option: str) -> None:
 
     assert error is not None
     assert error.details["may_have_run"] is False
-    assert error.hint == f"connect(…, {option}=…) answers what the server asks"
+    assert error.hint == f"connect(…, {option}=…) answers the server's questions"
 
 
 def test_an_answer_without_a_required_field_is_not_sent_as_accepted(

@@ -183,8 +183,8 @@ def test_a_client_without_a_token_learns_where_to_log_in(sites: Sites, kind: Pro
 
 BAD_TOKENS: list[tuple[Provider, str, dict[str, Any], str]] = [
     (Auth0, "of another API", {"aud": "https://other.example.com"}, "for another audience"),
-    (Auth0, "of another tenant", {"iss": "https://o.auth0.com/"}, "of another issuer"),
-    (Auth0, "of the tenant without the slash", {"iss": "…"}, "of another issuer"),
+    (Auth0, "of another tenant", {"iss": "https://o.auth0.com/"}, "from another issuer"),
+    (Auth0, "of the tenant without the slash", {"iss": "…"}, "from another issuer"),
     (Auth0, "that has expired", {"exp": PAST}, "has expired"),
     (Keycloak, "without the mapper", {"aud": None}, "for another audience"),
     (Keycloak, "for account", {"aud": "account"}, "for another audience"),
@@ -197,13 +197,13 @@ BAD_TOKENS: list[tuple[Provider, str, dict[str, Any], str]] = [
         Entra,
         "of another tenant",
         {"iss": "https://login.microsoftonline.com/other/v2.0", "tid": "other"},
-        "of another issuer",
+        "from another issuer",
     ),
     (
         Entra,
         "of version 1",
         {"ver": "1.0", "iss": "https://sts.windows.net/1/", "azp": None, "appid": "9"},
-        "of another issuer",
+        "from another issuer",
     ),
     (Entra, "that has expired", {"exp": PAST}, "has expired"),
     (Google, "of another client", {"aud": "x.apps.googleusercontent.com"}, "another audience"),

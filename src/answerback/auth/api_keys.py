@@ -1,4 +1,4 @@
-"""API keys: each calling program has a secret, and the server knows only its SHA-256."""
+"""API keys: each calling program has a secret, and the server stores only its SHA-256."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WRITE = "write ApiKeys({'DIGEST': 'NAME'}); `answerback key` makes a key and pr
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """The program that has a key: `ApiKeys({"<sha256>": ApiKey(name="ci", scopes=["x"])})`."""
+    """The program a key belongs to: `ApiKeys({"<sha256>": ApiKey(name="ci", scopes=["x"])})`."""
 
     name: str
     """The subject of `ctx.user`."""
@@ -75,21 +75,21 @@ class ApiKeys(AppAuth):
                 expires=key.expires,
             )
             if not _DIGEST.fullmatch(digest.lower()):
-                # Neither the text nor the name is shown: one of them may be the key itself.
+                # Show neither the digest nor the name: either may be the key itself.
                 text = "a key should be given as its SHA-256, 64 hexadecimal digits"
                 raise ValueError(f"{text}; {_WRITE}")
             self._users[bytes.fromhex(digest)] = user
 
     @staticmethod
     def new() -> NewApiKey:
-        """Make a 256-bit key. Give the key to the program, and the digest to ApiKeys."""
+        """Generate a 256-bit key. Give the key to the program, and the digest to ApiKeys."""
         from secrets import token_urlsafe
 
         key = _PREFIX + token_urlsafe(32)
         return NewApiKey(key, digest_of(key.encode()).hex())
 
     async def authenticate(self, credentials: Credentials) -> User | None:
-        """Return the key's program; None if there is no key. Raises Unauthorized."""
+        """Return the program the key belongs to; None if there is no key. Raises Unauthorized."""
         key = bearer_token(credentials, (b"bearer",))
         others = header_values(credentials, b"x-api-key")
         if len(others) + (key is not None) > 1:
@@ -112,4 +112,4 @@ class ApiKeys(AppAuth):
         return bearer_challenge(challenge)
 
     def __repr__(self) -> str:
-        return f"<ApiKeys of {len(self._users)} programs>"
+        return f"<ApiKeys for {len(self._users)} programs>"

@@ -28,8 +28,8 @@ def header_values(credentials: Credentials, name: bytes) -> list[bytes]:
 def bearer_token(credentials: Credentials, schemes: Collection[bytes]) -> bytes | None:
     """Return the token in the `Authorization` header; None if there is no such header.
 
-    Raises Unauthorized if there are two, if it has no token with one of the lower-case *schemes*,
-    or if there is a token in the query, which logs and browser histories would keep.
+    Raises Unauthorized if there are two headers, if there is no token with one of the
+    lower-case *schemes*, or if there is a token in the query, which would end up in logs.
     """
     if credentials.query:
         try:
@@ -67,7 +67,7 @@ def is_loopback_url(url: str) -> bool:
 
 
 def is_secure(url: str) -> bool:
-    """Return whether a URL's response is safe from tampering on the way."""
+    """Return whether a URL's response is safe from tampering in transit."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -104,7 +104,7 @@ def metadata_url(url: str) -> str:
 
 
 def metadata_urls(issuer: str) -> list[str]:
-    """Return the URLs for an issuer's metadata: RFC 8414's, then OpenID Connect Discovery's."""
+    """Return the URLs of an issuer's metadata: RFC 8414's, then OpenID Connect Discovery's."""
     parts = urlsplit(issuer)
     base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     places = [

@@ -33,10 +33,10 @@ class TokenRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class DevelopmentOAuth(OAuth):
-    """Accepts the test tokens that it issues; `OAuth.development` makes one.
+    """Accepts only the test tokens that it issued; `OAuth.development` creates one.
 
-    *url* is the MCP endpoint, on this machine. Its key is made when the server starts, and no other
-    server accepts its tokens.
+    *url* is the MCP endpoint, on this machine. Its key is generated when the server starts, and no
+    other server accepts its tokens.
     """
 
     loopback_only = True
@@ -63,9 +63,9 @@ class DevelopmentOAuth(OAuth):
         seconds: float = _DEFAULT_SECONDS,
         claims: Mapping[str, Any] | None = None,
     ) -> str:
-        """Issue a token for any user, with these scopes and those that every token needs.
+        """Issue a token for any user, with *scopes* and the scopes that every token needs.
 
-        *seconds* is how long it is valid. *claims* are additional claims.
+        The token is valid for *seconds*. *claims* are additional claims.
         """
         from joserfc import jws
 
@@ -89,13 +89,13 @@ class DevelopmentOAuth(OAuth):
             token = self.issue(asked.user, asked.scopes, seconds=asked.seconds, claims=asked.claims)
         except (msgspec.MsgspecError, ValueError) as exc:
             hint = "send JSON such as {'user': 'alice', 'scopes': ['read']}"
-            raise InvalidInput(f"No test token: {exc}; {hint}") from None
+            raise InvalidInput(f"Cannot issue a test token: {exc}; {hint}") from None
         return msgspec.json.encode(
             {"access_token": token, "token_type": "Bearer", "expires_in": asked.seconds}
         )
 
 
 def development_of(auth: OAuth, base: str) -> DevelopmentOAuth:
-    """Return the settings of *auth* with test tokens, for a server at *base* on this machine."""
+    """Return a copy of *auth* that uses test tokens, for a server at *base* on this machine."""
     options: Any = {name: value for name, value in auth.options.items() if name not in _UNUSED}
     return DevelopmentOAuth(url=f"{base}/mcp", **options)

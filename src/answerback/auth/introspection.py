@@ -13,7 +13,7 @@ from ..core.log import logger
 from .bearer import digest_of, invalid_token, is_secure
 
 _MAX_REQUESTS = 32
-"""The maximum number of concurrent requests; anyone can cause one with a new token."""
+"""The maximum number of concurrent requests; anyone can trigger one by sending a new token."""
 _INACTIVE_SECONDS = 5.0
 """Seconds before the issuer is asked again about an inactive token."""
 _MAX_INACTIVE = 1000
@@ -23,13 +23,13 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
     """How to ask the issuer about tokens: `OAuth(introspection=Introspection(...))`."""
 
     client_id: str
-    """This server's id at the issuer."""
+    """The client id that the issuer gave this server."""
     client_secret: str
-    """This server's secret at the issuer."""
+    """The client secret that the issuer gave this server."""
     url: str | None = None
     """The endpoint; by default the one in the issuer's metadata."""
     seconds: float = 30.0
-    """How long an answer is used, and so how long a revoked token may still be accepted."""
+    """How long an answer is cached, and so how long a revoked token may still be accepted."""
 
     def __post_init__(self) -> None:
         if self.url is not None and not is_secure(self.url):
@@ -42,31 +42,31 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
 class TokenLookup(Protocol):
     """Finds out who a token belongs to, for `OAuth(introspection=...)`.
 
-    It is for issuers without introspection (RFC 7662), such as Google and GitHub. Its claims are
+    For issuers without introspection (RFC 7662), such as Google and GitHub. Its claims are
     checked like an introspection response: audience, expiry and subject.
     """
 
     @property
     def seconds(self) -> float:
-        """How long an answer is used, and so how long a revoked token may still be accepted."""
+        """How long an answer is cached, and so how long a revoked token may still be accepted."""
 
     async def claims(self, token: str) -> Mapping[str, Any] | None:
         """Return a token's claims, with at least `sub` and `aud`; None if it is not valid.
 
-        `aud` must say who the issuer made the token for. Raises CannotAuthenticate if the issuer
+        `aud` must name the server the token was issued for. Raises CannotAuthenticate if the issuer
         does not answer.
         """
 
 
 class Introspector:
-    """Asks a lookup about tokens, and limits how often."""
+    """Looks up tokens, within limits."""
 
     def __init__(self, lookup: TokenLookup) -> None:
         self._lookup = lookup
         self.seconds = lookup.seconds
         self._running = 0
         self._inactive: dict[bytes, float] = {}
-        """The digests of inactive tokens, each with the time until which it is kept."""
+        """The digests of inactive tokens, each with the time when it is dropped."""
 
     async def claims(self, token: bytes) -> Mapping[str, Any]:
         """Return a token's claims; raises Unauthorized if the issuer says that it is inactive."""
@@ -79,7 +79,7 @@ class Introspector:
         try:
             found = await self._lookup.claims(token.decode("ascii"))
         except CannotAuthenticate as exc:
-            logger("answerback.auth").warning("introspection at the issuer: %s", exc)
+            logger("answerback.auth").warning("introspection failed: %s", exc)
             raise
         finally:
             self._running -= 1

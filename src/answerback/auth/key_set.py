@@ -1,6 +1,6 @@
 """Signed tokens: their headers and claims, and the issuer's keys.
 
-All requests share the keys, which are fetched again before they get too old.
+All requests share the keys, which are refreshed before they become too old.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 _MIN_RSA_BITS = 2048
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k", "x5u", "x5c", "x5t"})
 MAX_STALE = 3600.0
-"""How many seconds old keys are still used if fetching them again fails."""
+"""How many seconds old keys stay in use if they cannot be fetched again."""
 RETRY = 2.0
 """Seconds to wait after a failed attempt."""
 UNKNOWN_BURST = 3
 UNKNOWN_SECONDS = 30.0
-"""Fetches for unknown key ids: this many at once, then one every this many seconds."""
+"""Fetches for unknown key ids: a burst of this many, then one per this many seconds."""
 MAX_TRIED = 8
 """How many keys are tried for a token without a key id."""
 
@@ -82,7 +82,7 @@ def read_header(token: bytes, algorithms: frozenset[str]) -> JwtHeader:
     except (ValueError, RecursionError):
         raise invalid_token("the token is malformed") from None
     if header.alg not in algorithms:
-        raise invalid_token("the algorithm of the token is not allowed")
+        raise invalid_token("the token's algorithm is not allowed")
     if header.crit is not msgspec.UNSET or header.b64 is not msgspec.UNSET:
         raise invalid_token("the token needs an extension that is not supported")
     if header.cty is not None:
@@ -95,7 +95,7 @@ def read_header(token: bytes, algorithms: frozenset[str]) -> JwtHeader:
 def verified_claims(
     token: bytes, key: VerificationKey, header: JwtHeader
 ) -> Mapping[str, Any] | None:
-    """Return the claims; None if another key signed them."""
+    """Return the claims; None if they were signed with another key."""
     registry = _Registry(algorithms=[header.alg], strict_check_header=False)
     try:
         payload = jws.deserialize_compact(token, key.key, registry=registry).payload
@@ -136,7 +136,7 @@ def _read_key(document: Json) -> VerificationKey | None:
 
 
 class KeySet:
-    """An issuer's keys. *fetch* gets the key set; only one fetch runs at a time.
+    """An issuer's keys. *fetch* returns the key set; only one fetch runs at a time.
 
     *seconds* is the time after which keys are fetched again. *on_change* is called when a key has
     been removed or replaced.
@@ -161,7 +161,7 @@ class KeySet:
         self._fetching: asyncio.Task[None] | None = None
 
     async def keys_for(self, header: JwtHeader) -> list[VerificationKey]:
-        """Return the keys that may fit a token; raises CannotAuthenticate if there are no keys yet.
+        """Return the keys that may match a token; raises CannotAuthenticate if there are none yet.
 
         Old keys are used while new ones are fetched.
         """
@@ -206,13 +206,13 @@ class KeySet:
         return self._fetching
 
     async def _refresh(self) -> None:
-        """Wait for the running fetch, or for a new one."""
+        """Wait for the fetch in progress, or for a new one."""
         task = self._running()
         if task is None:
             if monotonic() < self._retry_at:
                 return
             task = self._start()
-        # A request that ends early must not end the fetch that others are waiting for.
+        # A request that ends early must not cancel a fetch that others are waiting for.
         await asyncio.shield(task)
 
     async def _fetch_keys(self) -> None:

@@ -46,13 +46,13 @@ class TokenProof(Protocol):
     """
 
     scheme: str
-    """The Authorization scheme to accept besides Bearer, such as "DPoP"."""
+    """The Authorization scheme to accept in addition to Bearer, such as "DPoP"."""
 
     async def check(self, credentials: Credentials, token: bytes, user: User) -> None:
         """Raise Unauthorized if the proof is missing or bad.
 
-        It is called for every request, even if the token has been seen before. `user.claims["cnf"]`
-        names the key. It must refuse a bound token that is sent with the Bearer scheme.
+        Called for every request, even if the token has been seen before. `user.claims["cnf"]`
+        names the key. A bound token that is sent with the Bearer scheme must be refused.
         """
 
 
@@ -71,7 +71,7 @@ class Expectation(msgspec.Struct, frozen=True):
     hierarchy: Mapping[str, frozenset[str]]
     """All scopes that a scope includes, directly or indirectly."""
     may_be_bound: bool = False
-    """Whether a token may be bound to a key (`cnf`), because something checks the proof."""
+    """Whether a token may be bound to a key (`cnf`), because the proof is checked."""
     scope_claims: tuple[str, ...] = ()
     """The claims that hold the scopes; if empty, `scope` or else `scp`."""
 
@@ -83,14 +83,14 @@ def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bo
     """
     issuer = claims.get("iss")
     if issuer != expected.issuer and (is_jwt or issuer is not None):
-        raise invalid_token("the token is of another issuer")
+        raise invalid_token("the token is from another issuer")
     audience = claims.get("aud")
     audiences = audience if isinstance(audience, list) else [audience]
     if not any(isinstance(each, str) and each in expected.audiences for each in audiences):
         raise invalid_token("the token is for another audience")
     expires = _check_times(claims, needs_expiry=is_jwt)
     if "cnf" in claims and not expected.may_be_bound:
-        raise invalid_token("the token is bound to a key, and no proof of the key is checked here")
+        raise invalid_token("the token is bound to a key, but this server does not check proofs")
     if expected.scope_claims:
         listed = (_listed(claims.get(name)) for name in expected.scope_claims)
         scopes: frozenset[str] = frozenset().union(*listed)
@@ -99,7 +99,7 @@ def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bo
         scopes = _listed(claims.get("scope", claims.get("scp")))
     subject = claims.get("sub")
     if subject is None and not is_jwt:
-        # Some providers describe a program's token only by its client.
+        # Some providers identify a program only by its client id.
         subject = claims.get("client_id")
     if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_SUBJECT:
         raise invalid_token("the token has no subject")
@@ -118,7 +118,7 @@ def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bo
 def refuse_other_kinds(claims: Mapping[str, Any], *, is_marked: bool) -> None:
     """Raise Unauthorized for an ID token, a refresh token or a logout token.
 
-    *is_marked* says whether the header has `at+jwt`, which only access tokens have.
+    *is_marked* says whether the header's type is `at+jwt`, which only access tokens have.
     """
     # Keycloak and Cognito put the kind in a claim.
     kind = claims.get("typ", claims.get("token_use"))
@@ -191,13 +191,13 @@ ALGORITHMS = (
 )
 """The algorithms accepted by default; the author can only choose from these.
 
-All are asymmetric: with HS256, the issuer's public keys would be secrets that anyone knows.
+All are asymmetric: with HS256, anyone could sign tokens with the issuer's public keys.
 """
 _EXAMPLE_URL = "https://tools.example.com/mcp"
 
 
 class OAuthOptions(TypedDict, total=False):
-    """Options for `OAuth`, besides the issuer and the URL."""
+    """Options for `OAuth`, in addition to the issuer and the URL."""
 
     anonymous: bool
     """Also serve requests without a token: lists, and tools without gates. False by default."""
@@ -256,7 +256,7 @@ class OAuth(AppAuth):
             raise ValueError("offline_access is between client and issuer; leave it out of scopes")
         for scope in scopes:
             if not scope or not is_scope_text(scope):
-                raise ValueError(f"{scope!r} cannot be a scope")
+                raise ValueError(f"{scope!r} cannot be used as a scope")
         self.scopes = tuple(scopes)
         prefix: object = options.get("scope_prefix", "")
         if not isinstance(prefix, str) or not is_scope_text(prefix):
@@ -285,7 +285,7 @@ class OAuth(AppAuth):
         unknown = [name for name in algorithms if name not in ALGORITHMS]
         if isinstance(algorithms, str) or unknown or not algorithms:
             raise ValueError(f"algorithms={algorithms!r} should be some of {', '.join(ALGORITHMS)}")
-        # Raised when the app is made, rather than at the first token.
+        # Raise this when the app is created, not when the first token arrives.
         with needs_extra("auth"):
             from importlib.util import find_spec
 
@@ -296,7 +296,7 @@ class OAuth(AppAuth):
     def development(
         cls, url: str | None = None, **options: Unpack[OAuthOptions]
     ) -> DevelopmentOAuth:
-        """Make OAuth without an issuer: the server itself issues test tokens, only on this machine.
+        """Create an OAuth without an issuer: the server issues test tokens, only on this machine.
 
         `POST /dev/token` and the `token` command issue a token for any user. *url* defaults to the
         URL at which `serve` starts the server.
@@ -370,8 +370,8 @@ class OAuth(AppAuth):
         self._seen.clear()
 
     async def _load_check(self) -> TokenCheck:
-        # Imported with the first token: it needs cryptography and an HTTP client. That takes
-        # 200 milliseconds, during which other requests continue.
+        # Imported when the first token arrives: it needs cryptography and an HTTP client. This
+        # takes 200 milliseconds, during which other requests continue.
         import asyncio
 
         check_type = await asyncio.to_thread(_token_check)
@@ -384,7 +384,7 @@ class OAuth(AppAuth):
 
 
 def _token_check() -> type[TokenCheck]:
-    # This loads joserfc and the HTTP client, which an app without a token does not need.
+    # This loads joserfc and the HTTP client, which an app that receives no tokens does not need.
     from .token_check import TokenCheck
 
     return TokenCheck

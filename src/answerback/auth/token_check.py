@@ -1,4 +1,4 @@
-"""Checks a new token: by its signature, or by asking the issuer. It loads joserfc."""
+"""Checks a new token: by its signature, or by asking the issuer. Loads joserfc."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class IdentityProvider:
             # Otherwise one issuer could speak for another (RFC 8414, section 3.3).
             if found.get("issuer") == self._issuer:
                 return found
-            failure = CannotAuthenticate(f"{url} is the metadata of another issuer")
+            failure = CannotAuthenticate(f"{url} is another issuer's metadata")
         assert failure is not None
         raise failure
 
@@ -75,9 +75,9 @@ class IdentityProvider:
         self, url: str, headers: Mapping[str, str] | None = None, form: bytes | None = None
     ) -> JsonObject:
         """Fetch a JSON document, with POST if there is a form; raises CannotAuthenticate."""
-        # A scheme may be in capitals.
+        # The scheme may be in upper case.
         if self._tls is None and urlsplit(url).scheme == "https":
-            # This reads hundreds of certificates.
+            # This loads hundreds of certificates.
             self._tls = await asyncio.to_thread(tls_context)
         try:
             async with asyncio.timeout(TIMEOUT):
@@ -147,7 +147,7 @@ class TokenCheck:
         self._introspector = None if lookup is None else Introspector(lookup)
 
     async def check(self, token: bytes) -> tuple[User, float]:
-        """Return a token's user, and until when the token need not be checked again.
+        """Return a token's user, and the time until which it need not be checked again.
 
         Raises Unauthorized or CannotAuthenticate.
         """
@@ -165,7 +165,7 @@ class TokenCheck:
             verified = _first_verified(token, keys, header)
         if verified is None:
             raise invalid_token(
-                "the signature of the token is wrong" if keys else "the token has an unknown key"
+                "the token's signature is wrong" if keys else "the token's signing key is unknown"
             )
         refuse_other_kinds(verified, is_marked=header.is_access_token)
         return check_claims(verified, self._expected, is_jwt=True), _FOREVER
@@ -173,7 +173,7 @@ class TokenCheck:
     def trusts_seen_tokens(self) -> bool:
         """Return whether an already checked token is still valid; False once the keys are too old.
 
-        Old keys are fetched in the background, so that a removed key is noticed.
+        Old keys are refreshed in the background, so that a removed key is noticed.
         """
         if self._introspector is not None or monotonic() < self._keys.fresh_until:
             return True

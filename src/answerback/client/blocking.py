@@ -38,7 +38,7 @@ def _blocking(
 
 
 class BlockingTask(_OnLoop[StartedTask]):
-    """A StartedTask's methods, but blocking; any thread may call them."""
+    """A StartedTask's methods, but blocking; they may be called from any thread."""
 
     @property
     def id(self) -> str:
@@ -52,7 +52,7 @@ class BlockingTask(_OnLoop[StartedTask]):
 
 
 class BlockingServer(_OnLoop[Connected]):
-    """A RemoteServer's methods, but blocking; any thread may call them."""
+    """A RemoteServer's methods, but blocking; they may be called from any thread."""
 
     def __init__(self, server: Connected, loop: LoopThread, *, owns_loop: bool = True) -> None:
         super().__init__(server, loop)
@@ -61,7 +61,7 @@ class BlockingServer(_OnLoop[Connected]):
 
     @classmethod
     def opened(cls, make: Callable[[], Connected]) -> BlockingServer:
-        """Make a server on its own event loop, and open it; raises ConnectError."""
+        """Create a server on its own event loop and open it; raises ConnectError."""
         loop = LoopThread("answerback-client")
         try:
             return cls(loop.run(opened(make)), loop)
@@ -107,7 +107,7 @@ class BlockingServer(_OnLoop[Connected]):
     def start_task(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> BlockingTask:
-        """Call a tool as a task, and return at once; raises ToolError if the server refuses it."""
+        """Call a tool as a task and return at once; raises ToolError if the server refuses it."""
         started = self._loop.run(self._inner.start_task(name, arguments, **named))
         return BlockingTask(started, self._loop)
 

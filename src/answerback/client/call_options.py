@@ -106,9 +106,9 @@ async def under_policy(
     may_repeat: bool = True,
     first: Deadline | None = None,
 ) -> T:
-    """Make attempts according to the options; each gets its own deadline.
+    """Make attempts according to the options; each has its own deadline.
 
-    *first* is the first attempt's deadline, if its time has already started. Raises a breaker's or
+    *first* is the first attempt's deadline, if its clock is already running. Raises a breaker's or
     limit's refusal, or the last attempt's exception.
     """
     if not options.has_policy:

@@ -19,7 +19,7 @@ from .frames import Lost, Outgoing, Receiver, Transport
 
 _LOGGER = logger("answerback.client")
 
-# The variables that every child gets; the first two lists match the official SDK's.
+# The variables that every child inherits; the first two lists match the official SDK's.
 _POSIX = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 _WINDOWS = (
     *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "SYSTEMDRIVE"),
@@ -96,7 +96,7 @@ def line_writer(given: StderrOption, server: str) -> Callable[[str], object]:
         text = prefix + line
         if isinstance(given, TextStream):
             if given.isatty():
-                # A terminal would obey control characters.
+                # A terminal would interpret control characters.
                 text = "".join(
                     each
                     if each.isprintable() or each == "\t"
@@ -145,7 +145,7 @@ class StderrLines:
             self._write(line.decode(errors="replace").rstrip("\r"))
         except Exception:
             self._write = None
-            _LOGGER.exception("stderr= failed; it gets no more lines from this server")
+            _LOGGER.exception("stderr= failed; it receives no more lines from this server")
 
 
 _GRACE = 2.0
@@ -233,7 +233,7 @@ class ChildProcess(Transport):
 
 
 class _Child(asyncio.SubprocessProtocol):
-    """Reads the child's lines, and keeps the end of its stderr."""
+    """Reads the child's lines and keeps the end of its stderr."""
 
     def __init__(
         self, receiver: Receiver, lost: Lost, watch: _ChildWatch, lines: StderrLines | None
@@ -370,7 +370,7 @@ class _Child(asyncio.SubprocessProtocol):
             self._report = asyncio.get_running_loop().create_task(self._report_loss())
 
     def process_exited(self) -> None:
-        # At once: the group's number may later be reused for other processes.
+        # Do this at once: the group's number may be reused for other processes later.
         self._watch.close()
         self._exited.set()
 
@@ -401,7 +401,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     async def close(self) -> None:
         """Close stdin, wait, then end the whole process group, with increasing force."""
-        # A child whose pipe broke gets less time, because its answers are no longer read.
+        # A child whose pipe broke is given less time, because its answers are no longer read.
         grace = _LOST_GRACE if self.is_lost else _GRACE
         self.is_lost = True
         for task in (self._report, self._reading):
@@ -452,7 +452,7 @@ class _ChildWatch:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                # Ctrl-C at a terminal must not end it before the child.
+                # Ctrl-C in a terminal must not end the shell before the child.
                 start_new_session=True,
                 bufsize=0,
             )
@@ -477,18 +477,18 @@ class _ChildWatch:
             os.killpg(self._group, number)
 
     def close(self) -> None:
-        """Kill the rest of the group, and end the shell."""
+        """Kill the rest of the group and end the shell."""
         if os.name == "posix":
             self.end_group(signal.SIGKILL)
         has_begun, self._group = self._group is not None, None
         shell, self._shell = self._shell, None
         if shell is not None:
-            # The shell ends at once, because it now has both of its lines.
+            # The shell ends at once, because it has now read both lines.
             shell.communicate(b"done\n" if has_begun else b"0\ndone\n")
 
 
 class _Stdout(asyncio.Protocol):
-    """Passes stdout's bytes to *take* at once; the event loop would do it one iteration later."""
+    """Passes stdout's bytes to *take* at once; the event loop would do so one iteration later."""
 
     def __init__(self, given: asyncio.BaseProtocol, take: Callable[[bytes], None]) -> None:
         self._given = given

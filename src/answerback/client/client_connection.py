@@ -63,7 +63,7 @@ _IDLE_SECONDS = 0.05
 
 
 class Deadline:
-    """The time by which a request must be answered. The clock pauses while the user is asked."""
+    """The time by which a request must be answered. It is paused while the user is being asked."""
 
     __slots__ = ("_left", "_questions", "_timeouts", "at", "received", "seconds")
 
@@ -185,7 +185,7 @@ class _Timer:
         self._handle, self.next = None, _NEVER
 
     def check(self) -> None:
-        """End the overdue requests, and wait for the next deadline."""
+        """End the overdue requests and wait for the next deadline."""
         self.close()
         now = asyncio.get_running_loop().time()
         for waiting in self._waiting.values():
@@ -199,7 +199,7 @@ class _Timer:
 
 
 class ClientConnection:
-    """Sends requests over a transport, and matches the responses to them.
+    """Sends requests over a transport and matches responses to them.
 
     *on_change* is called with changes to lists and resources; *label* names the server in the log.
     """
@@ -422,7 +422,7 @@ class ClientConnection:
         if self.on_lost is not None:
             self.on_lost(error)
         if isinstance(error, SessionLost):
-            return  # Each request gets its own response about it.
+            return  # Each request receives its own response about this.
         for waiting in self._waiting.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(error)
@@ -447,7 +447,7 @@ _MAX_ANSWERING = 100
 
 
 class ServerMessages:
-    """Answers the server's requests, and passes notifications to the user's handlers."""
+    """Answers the server's requests and passes notifications to the user's handlers."""
 
     def __init__(
         self,
@@ -476,7 +476,7 @@ class ServerMessages:
             self._answering[id] = self._connection.spawn(self._answer(id, method, message.params))
         elif not self._has_dropped:
             self._has_dropped = True
-            text = "the server sends more than %d requests at a time, or two with the same id; %s"
+            text = "the server sent more than %d requests at a time, or two with the same id; %s"
             _LOGGER.warning(text, _MAX_ANSWERING, "the others are dropped")
 
     async def _answer(self, id: Id, method: str, params: msgspec.Raw) -> None:
@@ -529,7 +529,7 @@ class ServerMessages:
             self._handlers.on_notification(method, params)
 
     async def page_visited(self, id: str, seconds: float) -> None:
-        """Wait until the server says that a page has been visited, but at most *seconds*."""
+        """Wait at most *seconds* for the server to say that a page has been visited."""
         visited = self._visits.setdefault(id, asyncio.Event())
         try:
             async with asyncio.timeout(seconds):

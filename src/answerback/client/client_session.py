@@ -68,7 +68,7 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
 async def open_connection(
     plan: SessionPlan, start: Callable[[], ClientConnection]
 ) -> ClientConnection:
-    """Open the connection that *start* makes, and agree on a version.
+    """Open the connection that *start* creates and agree on a version.
 
     Raises ConnectError, RpcError or NoAnswer.
     """
@@ -100,7 +100,7 @@ async def _initialize_or_discover(connection: ClientConnection, plan: SessionPla
             raise
     facts = await _discover(connection, plan, must=True)
     if facts is None:
-        raise NoAnswer("the server speaks no known version", may_have_run=False)
+        raise NoAnswer("the server does not speak any known version", may_have_run=False)
     return facts
 
 
@@ -238,7 +238,7 @@ class ClientSession:
     async def _call_result(self, asked: ClientRequest) -> JsonObject:
         """Return a call's result, or the task if the tool only runs as a task.
 
-        Servers refuse such a call without a task, some of them with a failed result.
+        Without a task, servers refuse the call, some of them with a failed result.
         """
         name, known = asked.tool, self.lists.known
         if self._runs_as_task(name):
@@ -384,7 +384,7 @@ class ClientSession:
         return self._attempt is not None and not self._attempt.done()
 
     async def open_shared(self) -> ClientConnection:
-        """Open in the background, and wait for it; raises ConnectError.
+        """Open the connection in the background and wait for it; raises ConnectError.
 
         Callers share one attempt, which continues if a caller stops waiting for it.
         """
@@ -418,7 +418,7 @@ class ClientSession:
                 raise
 
     async def _open_any(self) -> ClientConnection:
-        """Try the transports in order, and keep the first that works."""
+        """Try the transports in order and keep the first one that works."""
         label = self.label
         makers = self._plan.transports if self.make_transport is None else (self.make_transport,)
         for make in makers:
@@ -476,7 +476,7 @@ class ClientSession:
         if connection is None:
             return
         if isinstance(connection.lost, SessionLost) and not self.is_closed:
-            # Every other request gets its own response about the lost session.
+            # Every other request receives its own response about the lost session.
             self.spawn(connection.close_when_idle())
         else:
             connection.on_lost = None
@@ -507,8 +507,8 @@ async def _may_send_again(
 ) -> bool:
     """Return whether a request may be resent after an error; reopen a lost connection.
 
-    After a lost connection: if the request did not run, or is safe to repeat. After
-    a header mismatch: if a newly fetched list of tools names the headers.
+    After a lost connection, it may be resent if it did not run or is safe to repeat; after
+    a header mismatch, if a newly fetched list of tools names the headers.
     """
     tool, deadline = asked.tool, asked.deadline
     known = session.lists.known.get(tool)

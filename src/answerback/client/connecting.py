@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .login.login_settings import Login
 
     class ServerDict(TypedDict, total=False):
-        """One server in a host's file; lets a type checker distinguish it from several."""
+        """One server in a host's file; lets a type checker tell it apart from several servers."""
 
         command: str | Sequence[str]
         args: Sequence[str]
@@ -87,14 +87,14 @@ class ConnectOptions(TypedDict, total=False):
     auth: ClientAuth | Login | str
     """A token, a `Login`, or an object that supplies credentials for requests."""
     env: Mapping[str, str]
-    """Environment variables for the child process, in addition to the few that every child gets."""
+    """Environment variables for the child process, in addition to the few it inherits."""
     inherit: bool
-    """True passes this process's whole environment to the child process, or to each of several."""
+    """Whether child processes inherit this process's whole environment; False by default."""
     cwd: str
     """The folder in which the child process starts."""
     stderr: StderrOption
     """Where the child process's stderr goes: a file, a stream such as `sys.stderr`, or a function
-    that is called with each line. By default, only its end is kept, for errors."""
+    that is called with each line. By default, only the end is kept, for error details."""
     output_schema: Literal["finding", "error"]
     """Whether data that breaks the tool's output schema is a finding (the default) or an error."""
     tap: str | os.PathLike[str] | Callable[[str, bytes], object]
@@ -217,7 +217,7 @@ def connect(target: Target, **options: object) -> ConnectContext[Any]:
 
 
 def with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry:
-    """Return the entry with the options of `connect` that apply to one server."""
+    """Return the entry with those of `connect`'s options that apply to one server."""
     return msgspec.structs.replace(
         entry,
         env={**entry.env, **options.get("env", {})},

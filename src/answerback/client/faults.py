@@ -1,4 +1,4 @@
-"""Connection failures, and the replies and errors that users get for them."""
+"""Connection failures, and the replies and errors that report them to users."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ConnectError(AnswerbackError):
     def __init__(self, message: str, *, stderr: str = "") -> None:
         super().__init__(message)
         self.details: dict[str, str] = {"stderr": stderr} if stderr else {}
-        """`stderr`, if the child process wrote any."""
+        """Contains `stderr` if the child process wrote to it."""
 
 
 class LoginError(AnswerbackError):
@@ -111,7 +111,7 @@ class HttpRefused(NoAnswer):
         super().__init__(
             message,
             code=_CODES.get(status, UNAVAILABLE),
-            # A gateway may send a 5xx after the server has begun.
+            # A gateway may send a 5xx after the server has started working.
             may_have_run=status >= 500,
             details=details,
             retryable=None if status in _TRANSIENT else False,
@@ -135,7 +135,7 @@ def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
         if isinstance(wanted, dict) and wanted and wanted.keys() <= _HANDLED.keys():
             details = {"may_have_run": False, "code": error.code, "data": error.data}
             options = ", ".join(f"{_HANDLED[each]}=…" for each in wanted)
-            hint = f"connect(…, {options}) answers what the server asks"
+            hint = f"connect(…, {options}) answers the server's questions"
             return failure(error.message, INPUT_REQUIRED, details, retryable=False, hint=hint)
     body = {"code": error.code, "message": error.message}
     if error.data is not None:

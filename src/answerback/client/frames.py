@@ -34,7 +34,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     info: dict[str, Any] = {}
     """The server's `name` and `version`."""
     instructions: str = ""
-    """The server's text for models."""
+    """The server's instructions for models."""
 
     @property
     def name(self) -> str:
@@ -81,7 +81,7 @@ class StatefulEra:
         return dict(params) if token is None else _with_meta(params, {"progressToken": token})
 
     def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
-        """Return the HTTP headers of a request."""
+        """Return the HTTP headers for a request."""
         return self._headers
 
 
@@ -126,7 +126,7 @@ class StatelessEra:
 
 MARK = "x-mcp-header"
 HeaderPaths: TypeAlias = dict[tuple[str, ...], str]
-"""A header's name, by the path of the argument that it repeats."""
+"""Header names, keyed by the path of the argument that each one repeats."""
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TYPES = frozenset({"string", "integer", "boolean"})
@@ -201,7 +201,7 @@ def _schemas(root: Json) -> Iterator[tuple[tuple[str, ...] | None, JsonObject]]:
 _BEGINNING = 200
 """How many bytes of an unreadable frame are kept for the log."""
 _NO_CODE = -32603
-"""The code for an error that has no number."""
+"""The code for an error without a numeric code."""
 
 
 class ErrorBody(msgspec.Struct):
@@ -245,19 +245,19 @@ class Outgoing(msgspec.Struct):
 
 
 class Receiver(Protocol):
-    """Takes the server's frames; returns the id if a frame is a response."""
+    """Receives the server's frames; returns the id if a frame is a response."""
 
     def receive(self, frame: bytes) -> Id | None:
-        """Take a frame at once."""
+        """Receive a frame at once."""
 
     async def receive_large(self, frame: bytes) -> Id | None:
-        """Take a frame of more than `LARGE` bytes, and decode it in a thread.
+        """Receive a frame of more than `LARGE` bytes and decode it in a thread.
 
-        The transport only continues reading after this, so that frames do not pile up.
+        The transport resumes reading only afterwards, so that frames do not pile up.
         """
 
     def receive_cut(self, edges: bytes) -> None:
-        """Take the beginning and the end of a frame that is too large to keep."""
+        """Receive the beginning and the end of a frame that is too large to keep."""
 
 
 Lost: TypeAlias = Callable[[Exception], None]
@@ -280,7 +280,7 @@ class Transport(ABC):
         return True
 
     def send_now(self, outgoing: Outgoing) -> bool:
-        """Send a message without waiting; return False if nothing was sent: then use `send`."""
+        """Send a message without waiting; return False if `send` is needed instead."""
         return False
 
     @abstractmethod
@@ -298,7 +298,7 @@ class Transport(ABC):
         """Start receiving messages on a second stream, in the stateful era."""
 
     async def identity(self) -> str:
-        """Return the credentials of requests; lists cached for other credentials are not used."""
+        """Return the credentials that requests carry; lists cached for others are not used."""
         return ""
 
     @abstractmethod
@@ -397,7 +397,7 @@ _NEARLY_JSON = (b"\\ud", b"\\uD", b"NaN", b"Infinity")
 
 
 def _decode_nearly_json(frame: bytes) -> Incoming | None:
-    """Return the message in a frame with NaN or half a character, which some servers send."""
+    """Return the message in a frame with NaN or an unpaired surrogate, as sent by some servers."""
     if len(frame) > MAX_REPAIRED_BYTES or not any(each in frame for each in _NEARLY_JSON):
         return None
     try:

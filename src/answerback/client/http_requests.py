@@ -1,6 +1,6 @@
 """The client's HTTP requests: headers, credentials, redirects, and connection errors.
 
-What the client shows of a refusal never contains the credentials that it sent.
+Errors about a refused request never contain the credentials that were sent.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _is_success(frame: bytes) -> bool:
 
 
 def _forms(secrets: list[str]) -> list[bytes]:
-    """Return the values in all their written forms, longest first."""
+    """Return every form in which the values may be written, longest first."""
     forms = {form for each in secrets for form in written_forms(each)}
     # One value may be part of another.
     return sorted((each.encode(errors="replace") for each in forms), key=len, reverse=True)
@@ -111,7 +111,7 @@ _LOGINS = 3
 
 
 class AuthChallenge(msgspec.Struct, frozen=True):
-    """A response with status 401 or 403: the server wants other credentials."""
+    """A response with status 401 or 403: the server wants different credentials."""
 
     url: str
     status: int
@@ -144,7 +144,7 @@ class HttpRequests:
         try:
             login = parse_url(url).login
         except HttpFailure:
-            login = ""  # The first request will raise this.
+            login = ""  # The first request will raise the error.
         known = {"authorization": login} if login else {}
         self.sent = SentCredentials(url, self._headers | known)
 
@@ -206,7 +206,7 @@ class HttpRequests:
                 challenge = AuthChallenge(
                     response.url, status, response.headers, refused, sent.get("authorization", "")
                 )
-                # These clocks measure only how long the server takes to answer at all.
+                # These clocks only check whether the server answers at all.
                 probes = [clock for clock in RUNNING.get() if isinstance(clock, ProbeDeadline)]
                 with clocks_paused(probes):
                     self._credentials = await self._login(self._auth.challenged(challenge))
@@ -241,7 +241,7 @@ class HttpRequests:
         return MaskedFrames(receiver, self.sent) if has_credentials else receiver
 
     async def _login(self, asked: Awaitable[Mapping[str, str]]) -> Mapping[str, str]:
-        """Return the headers from the user's `auth`; an exception there fails one request."""
+        """Return the headers from the user's `auth`; if it raises, only this request fails."""
         try:
             return await asked
         except LoginError as exc:
@@ -274,7 +274,7 @@ def _moved_to(response: HttpResponse) -> str | None:
 
 
 def _redirect(response: HttpResponse) -> str:
-    """Say where a refused redirect leads, and why it is refused; empty for other responses."""
+    """Say where a refused redirect leads and why; empty for other responses."""
     if not 300 <= response.status_code < 400 or "location" not in response.headers:
         return ""
     try:

@@ -104,7 +104,7 @@ class InMemory(Transport):
         await self._stack.aclose()
 
     def deliver(self, frame: bytes) -> None:
-        """Pass a frame to the client; any thread may call this."""
+        """Pass a frame to the client; may be called from any thread."""
         try:
             is_here = asyncio.get_running_loop() is self._loop
         except RuntimeError:

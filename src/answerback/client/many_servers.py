@@ -1,4 +1,4 @@
-"""ManyServers: several servers at once; each can fail on its own, and prefixes its names."""
+"""ManyServers: several servers at once, each with its own name prefix and its own failures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ManySessions:
     async def entries(self, kind: type[Listed], options: ClientOptions) -> list[Listed]:
         """Return the entries of the servers that answer; `failures` names the others.
 
-        Tools and prompts get their server's name as a prefix.
+        Tools and prompts are prefixed with their server's name.
         """
         found = await self._each(lambda server: server._session.entries(kind, server._options))
         return [
@@ -82,7 +82,7 @@ class ManySessions:
         return await server.start_task(tool, given)
 
     async def ping(self, options: ClientOptions) -> None:
-        """Ping all servers; `failures` names silent ones. Raises ToolError if none answers."""
+        """Ping all servers; `failures` names the silent ones. Raises ToolError if none answers."""
         if not await self._each(lambda server: server.ping()):
             raise ToolError("; ".join(self.failures.values()), UNAVAILABLE)
 
@@ -132,7 +132,7 @@ class ManySessions:
         raise NotFound(f"no server has {uri!r}")
 
     async def _each(self, ask: Callable[[RemoteServer], Awaitable[T]]) -> dict[str, T]:
-        """Collect the servers' answers, in order; `failures` names the servers that gave none.
+        """Collect the servers' answers, in order; `failures` names the servers that sent none.
 
         Waits as long as answers keep arriving. Once one server has answered and `wait` seconds pass
         without another answer, the rest are left out.
@@ -177,7 +177,7 @@ class ManySessions:
         return late
 
     def _is_late(self, name: str) -> bool:
-        """Return whether a server is still connecting and has already been waited for."""
+        """Return whether a server is still connecting after an earlier wait."""
         return name in self.failures and self.servers[name]._session.is_opening
 
     def _named(self, name: str) -> tuple[RemoteServer, str]:
@@ -188,7 +188,7 @@ class ManySessions:
             text = f"no server for {name!r}; the servers are {', '.join(servers)}"
             if servers:
                 example = f"{servers[0]}_{name}"
-                text += f"; write the server's name in front, as in {example!r}"
+                text += f"; put the server's name in front, as in {example!r}"
             raise NotFound(text)
         prefix = max(fitting, key=len)
         return self.servers[prefix], name[len(prefix) + 1 :]

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class ServerMethods:
-    """The methods that one server and several servers share.
+    """The methods shared by `RemoteServer` and `ManyServers`.
 
     `call` and `read` always return a reply. The lists, `prompt` and `complete` raise
     ToolError if they fail.
@@ -100,7 +100,7 @@ class ServerMethods:
 
         *arguments* may have any names, including `into`. *into* is the data's type, as in `read`.
 
-        A failed connection and a time-out do not raise: the reply is a failure whose code is
+        A failed connection or a time-out does not raise: the reply is a failure whose code is
         UNAVAILABLE or TIMED_OUT, and its `error.details` has `may_have_run`.
         """
         given = {**(arguments or {}), **named}
@@ -116,11 +116,11 @@ class ServerMethods:
     async def start_task(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> StartedTask:
-        """Call a tool as a task, and return at once; raises ToolError if the server refuses it."""
+        """Call a tool as a task and return at once; raises ToolError if the server refuses it."""
         return await self._session.start_task(name, {**(arguments or {}), **named}, self._options)
 
     async def read(self, uri: str) -> Reply[Any]:
-        """Read a resource; its contents are embedded blocks in the reply."""
+        """Read a resource; its contents become embedded blocks in the reply."""
         return await self._session.read(uri, self._options)
 
     async def prompt(
@@ -167,7 +167,7 @@ class ServerMethods:
         await self._session.ping(self._options)
 
     def options(self, **options: Unpack[CallOptions]) -> Self:
-        """Return the server with other options: `server.options(timeout=2).call("add", x=1)`."""
+        """Return this server with new options: `server.options(timeout=2).call("add", x=1)`."""
         changed = copy.copy(self)
         changed._options = self._options.changed(options)
         return changed
@@ -177,7 +177,7 @@ class ServerMethods:
         await self._session.open()
 
     async def close(self) -> None:
-        """Close the connection, and end the child process."""
+        """Close the connection and end the child process."""
         await self._session.close()
 
 
@@ -197,7 +197,7 @@ class RemoteServer(ServerMethods):
 
 
 async def opened(make: Callable[[], S]) -> S:
-    """Make a server, and open it; raises ConnectError."""
+    """Create a server and open it; raises ConnectError."""
     server = make()
     try:
         await server.open()
@@ -208,7 +208,7 @@ async def opened(make: Callable[[], S]) -> S:
 
 
 def _text_of(value: object) -> str:
-    """Return the value as JSON, but without quotes if that is a string, as for dates and enums."""
+    """Return the value as JSON, without quotes if that is a string, such as a date or an enum."""
     encoded = ENCODER.encode(value)
     return msgspec.json.decode(encoded, type=str) if encoded[:1] == b'"' else encoded.decode()
 
@@ -235,7 +235,7 @@ def needs_task(error: RpcError, facts: ServerFacts) -> bool:
 
 
 def has_tasks(facts: ServerFacts) -> bool:
-    """Return whether an MCP 2025-11-25 server has tasks."""
+    """Return whether an MCP 2025-11-25 server supports tasks."""
     return facts.version.tasks and facts.offers("tasks")
 
 
@@ -349,7 +349,7 @@ class RemoteTask:
         self.shown = task
         """The task as the server last described it."""
         self._received = 0
-        """How many bytes the last result had."""
+        """The size of the last result, in bytes."""
 
     async def wait(self, deadline: Deadline) -> JsonObject:
         """Wait for the call's result; raises RpcError or NoAnswer.
@@ -375,7 +375,7 @@ class RemoteTask:
             self._report_progress()
             if status == "input_required":
                 if not is_stateless:
-                    break  # The server asks during the request for the result.
+                    break  # The server asks while its result is being requested.
                 if await self._answer():
                     continue
             await asyncio.sleep(self._next_pause())

@@ -1,6 +1,6 @@
 """RestSession: a server without MCP, whose tools are called with plain HTTP requests.
 
-A tool is called with `POST /NAME`; if the server has no such page, with `POST /functions/NAME`,
+A tool is called with `POST /NAME`; if the server has no such endpoint, with `POST /functions/NAME`,
 and then with `POST /message` and an MCP `tools/call` in the body.
 """
 
@@ -65,14 +65,14 @@ class RestSession:
         self._strict = strict
         self._limits = limits
         self._forms: dict[str, int] = {}
-        """Which of the three request forms a tool takes, once known."""
+        """Which of the three request forms a tool accepts, once known."""
 
     async def entries(self, kind: type[T], options: ClientOptions) -> list[T]:
-        """Return the tools that `GET /functions` lists; none if there is no such page."""
+        """Return the tools that `GET /functions` lists; none if there is no such endpoint."""
         return await under_policy(options, self._list) if kind is RemoteTool else []
 
     async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
-        """Call a tool; a failed connection or a time-out gives a failed reply."""
+        """Call a tool; a failed connection or a time-out results in a failed reply."""
         known = self.known.get(name)
         is_safe = known is not None and known.tool.is_safe_to_repeat
 
@@ -132,7 +132,7 @@ class RestSession:
             raise raised_error(exc) from None
 
     async def _keep(self, page: bytes) -> list[RemoteTool]:
-        """Read a list's tools, and remember them; raises NoAnswer if there are too many."""
+        """Read and remember a list's tools; raises NoAnswer if there are too many."""
         if len(page) <= LARGE:
             tools, self.known = self._read_tools(page)
         else:
@@ -151,7 +151,7 @@ class RestSession:
         return tools, known_tools(tools, self._limits)
 
     async def _call(self, name: str, body: JsonObject) -> Reply[Any]:
-        """Try the request forms in order, until the server has a page for one."""
+        """Try the request forms in order, until the server has an endpoint for one."""
         page = quote(name, safe="")
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         forms: list[tuple[str, JsonObject]] = [
@@ -168,7 +168,7 @@ class RestSession:
             if b"null" in encoded:
                 check_numbers(body)
             answer = await self._send("POST", url, _JSON, encoded)
-            # A tool's reply has its own code; a missing page has none, or a code from the server.
+            # A tool's reply has its own code; a missing endpoint has none, or the server's.
             code = answer.header("x-error-code")
             if answer.status in _NO_PAGE and code in _NO_PAGE_CODES:
                 found = found or answer
@@ -192,7 +192,7 @@ class RestSession:
         return read_it() if len(answer.body) <= LARGE else await asyncio.to_thread(read_it)
 
     async def _finished(self, made: HttpReply) -> HttpReply:
-        """Wait for the task that a response names, and return its last response.
+        """Wait for the task that a response names and return its last response.
 
         The task is cancelled if the caller is cancelled or stops waiting.
         """

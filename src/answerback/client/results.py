@@ -1,4 +1,4 @@
-"""A server's replies: results are read, and checked against the tool's output schema."""
+"""Reads a server's results and checks them against the tool's output schema."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RemoteTool(ListedEntry, frozen=True, kw_only=True):
     input_schema: Any = {}
     """The JSON Schema of the arguments."""
     output_schema: Any = None
-    """The JSON Schema of the data; None if the server gives none."""
+    """The JSON Schema of the data; None if the server sends none."""
     annotations: Any = None
     """Hints for hosts, such as `readOnlyHint`."""
     execution: Any = None
@@ -236,7 +236,7 @@ class KnownTool:
 
 
 def known_tools(tools: list[RemoteTool], limits: ReceivedLimits) -> dict[str, KnownTool]:
-    """Return the tools by name, without those that a client must not call."""
+    """Return the tools by name, except those that a client must not call."""
     found = {}
     for tool in tools:
         try:

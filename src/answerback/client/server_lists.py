@@ -38,7 +38,7 @@ _LOGGER = logger("answerback.client")
 
 _MAX_PAGES = 1000
 _SCHEMA_SECONDS = 5.0
-"""Seconds to wait for the list of tools when only a tool's output schema is wanted."""
+"""Seconds to wait for the list of tools when only a tool's output schema is needed."""
 _MAX_SECONDS = 24 * 3600.0
 
 
@@ -60,7 +60,7 @@ _LISTS: dict[type[msgspec.Struct], _List] = {
 class _CachedList(msgspec.Struct):
     identity: str
     until: float
-    """Until when the list is current."""
+    """The time until which the list is current."""
     value: list[Any]
 
 
@@ -168,7 +168,7 @@ class ServerLists:
         return "" if make is None else await make().identity()
 
     async def _fetch(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
-        """Fetch a list's entries; return them and how many seconds they may be cached."""
+        """Fetch a list's entries; return them and for how many seconds they may be cached."""
         found: list[Any] = []
         seconds: list[float] = []
         params: JsonObject = {}
@@ -205,7 +205,7 @@ class ServerLists:
 
 
 async def _read(deadline: Deadline, work: Callable[[], R]) -> R:
-    """Run *work*, in a thread if there is much to read; raises ToolError when the time is up."""
+    """Run *work*, in a thread if there is a lot to read; raises ToolError when the time is up."""
     if deadline.received <= LARGE:
         return work()
     try:
@@ -257,7 +257,7 @@ class ClientSubscriptions:
 
 
 async def _receive(connection: ClientConnection, wanted: JsonObject) -> None:
-    """Keep the stream open; each change arrives at the connection as a notification."""
+    """Keep the stream open; each change arrives on the connection as a notification."""
     while connection.lost is None:
         params = {"notifications": wanted}
         try:

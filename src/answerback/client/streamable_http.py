@@ -96,7 +96,7 @@ class StreamableHttp(Transport):
             raise ConnectionLost(text)
 
     async def listen(self) -> None:
-        """Open the stream, and wait a moment for it, so that nothing is missed."""
+        """Open the stream and wait for it briefly, so that nothing is missed."""
         if self._listening is None and self._session is not None:
             self._listening = asyncio.get_running_loop().create_task(self._listen())
             opened = asyncio.get_running_loop().create_task(self._opened.wait())

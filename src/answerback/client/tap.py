@@ -1,4 +1,4 @@
-"""A tap sees every message on a connection, and writes it to a file or passes it to a function."""
+"""A tap sees every message on a connection and writes it to a file or passes it to a function."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Tap:
                 is_empty = os.fstat(file).st_size == 0
                 os.close(file)
             except OSError as exc:
-                raise ConnectError(f"cannot record into {path}: {exc.strerror}") from None
+                raise ConnectError(f"cannot record to {path}: {exc.strerror}") from None
             if not is_empty:
                 # An older recording must not be lost.
                 text = f"{path} already has a recording; remove it, or choose another file for tap="

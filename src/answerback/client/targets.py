@@ -38,7 +38,7 @@ _EDITORS = frozenset(
         *("lineNumber", "columnNumber", "selectedText", "execPath", "defaultBuildTask"),
     }
 )
-"""VS Code's variables for the open file; there is none here."""
+"""VS Code's variables for the open file; no file is open here."""
 _PROJECT_FOLDERS = (".vscode", ".cursor")
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)")
 _QUOTED = re.compile(r"""(["'])(.*?)\1\s*(?:#.*)?""")
@@ -160,7 +160,7 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """The server's name in errors, without passwords and tokens."""
+        """The server's name in errors, without passwords or tokens."""
         if self.app is not None:
             return self.app.name
         return mask_url(self.url) or shlex.join(mask_command(self.command))
@@ -255,7 +255,7 @@ def read_config(config: Mapping[str, Any], file: Path | None = None) -> ServerEn
 
 
 def _with_project(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Add the servers that `~/.claude.json` has for the current folder or one above it."""
+    """Add the servers that `~/.claude.json` has for the current folder or a parent folder."""
     projects = config.get("projects")
     if not isinstance(projects, Mapping):
         return config
@@ -349,7 +349,7 @@ def make_transports(
 ) -> tuple[Callable[[], Transport], ...]:
     """Return functions that make the transports to a server, in the order in which to try them.
 
-    With *inherit*, a child process gets this process's whole environment; *stderr* is called with
+    With *inherit*, a child has this process's whole environment; *stderr* is called with
     each line of its stderr.
     """
     if entry.app is not None:

@@ -234,7 +234,7 @@ class InputRounds:
         self._visits = 0
 
     async def result(self, found: JsonObject | RpcError) -> JsonObject:
-        """Return the result; *found* is what the first request got. Raises RpcError or NoAnswer."""
+        """Return the result; *found* came from the first request. Raises RpcError or NoAnswer."""
         asked, rounds = self._asked, 0
         while True:
             if isinstance(found, RpcError):
@@ -326,7 +326,7 @@ class InputRounds:
             return await self._connection.ask_user(method, params)
 
     async def _wait_for_visit(self, visit: str | None) -> bool:
-        """Wait a moment for a page to be completed; return False if the user has taken too long."""
+        """Wait briefly for a page to be completed; return False if the user has taken too long."""
         if self._user_seconds >= _VISIT_SECONDS:
             return False
         self._visits += 1

@@ -20,7 +20,7 @@ _MAX_INTERIM = 20
 """How many 1xx responses may precede the final one."""
 _MAX_SIZE_LINE = 4096
 _MAX_RATIO = 100
-"""How many times its compressed size a response may unpack to, if that exceeds _FREE bytes."""
+"""The maximum compression ratio of a response that unpacks to more than _FREE bytes."""
 _FREE = 1024 * 1024
 _READ_BYTES = 64 * 1024
 """The maximum size of one read."""
@@ -76,7 +76,7 @@ class ResponseHead(msgspec.Struct, frozen=True):
     headers: dict[str, str]
     """The headers, by lower-case name."""
     cookies: tuple[str, ...] = ()
-    """The values of `Set-Cookie`, which commas cannot separate."""
+    """The values of `Set-Cookie`, which cannot be joined with commas."""
     is_old: bool = False
     """Whether the response is HTTP/1.0."""
 
@@ -103,7 +103,7 @@ def read_head(head: bytes) -> ResponseHead:
 
 
 class ResponseReader:
-    """One response: `feed` takes bytes, and gathers the body until `take`."""
+    """One response: `feed` accepts bytes and buffers the body until `take` is called."""
 
     def __init__(self, method: str) -> None:
         self.head: ResponseHead | None = None
@@ -116,7 +116,7 @@ class ResponseReader:
         self._method = method
         self._buffer = b""
         self._at = 0
-        """Where the unread bytes of the buffer begin."""
+        """Where the unread part of the buffer starts."""
         # Not `self._read_head`: a reader that holds its own bound method is a reference cycle.
         self._step: Callable[[ResponseReader], bool] = ResponseReader._read_head
         self._searched = 0
@@ -125,7 +125,7 @@ class ResponseReader:
         self._unzip: _Unzip | None = None
 
     def feed(self, data: bytes) -> None:
-        """Take bytes from the server; raises BadResponse."""
+        """Process bytes from the server; raises BadResponse."""
         self._buffer = self._buffer[self._at :] + data if self._at < len(self._buffer) else data
         self._at = 0
         while self._at < len(self._buffer) and not self.is_complete and self._step(self):
@@ -155,7 +155,7 @@ class ResponseReader:
         buffer, begin = self._buffer, self._at
         start = begin + max(0, self._searched - 3)
         end = buffer.find(b"\r\n\r\n", start)
-        # Some programs end their lines with only \n.
+        # Some servers end lines with a bare \n.
         bare = buffer.find(b"\n\n", start, len(buffer) if end < 0 else end)
         at, length = (end, 4) if bare < 0 else (bare, 2)
         if (at if at >= 0 else len(buffer)) - begin > MAX_HEAD:
@@ -186,7 +186,7 @@ class ResponseReader:
         encoding = headers.get("content-encoding", "").strip().lower()
         if encoding not in ("", "identity"):
             if encoding not in ("gzip", "x-gzip"):
-                raise BadResponse("the response has a compression that was not requested", encoding)
+                raise BadResponse("the response has an encoding that was not requested", encoding)
             self._unzip = _Unzip()
         length = headers.get("content-length")
         if "transfer-encoding" in headers:
@@ -294,7 +294,7 @@ def _length(text: str) -> int:
 
 
 class _Unzip:
-    """Unpacks gzip, and refuses data that unpacks to far more than was sent."""
+    """Unpacks gzip and refuses data that unpacks to far more than was sent."""
 
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(16 + zlib.MAX_WBITS)
@@ -348,9 +348,9 @@ class HttpConnection(asyncio.Protocol):
         return self.is_closed or self._can_read()
 
     async def request(self, method: str, head: bytes, body: bytes | None) -> ResponseHead:
-        """Send a request, and wait for its response's head; raises HttpFailure.
+        """Send a request and wait for the response's head; raises HttpFailure.
 
-        The connection is closed if that fails.
+        The connection is closed on failure.
         """
         transport = self.transport
         if transport is None or self.is_closed or transport.is_closing():
@@ -381,7 +381,7 @@ class HttpConnection(asyncio.Protocol):
         return reader.take()
 
     async def read_some(self) -> bytes:
-        """Return the next part of the body, or nothing at its end; raises HttpFailure."""
+        """Return the next part of the body, which is empty at the end; raises HttpFailure."""
         reader = self._reader
         assert reader is not None
         while not reader.size:
@@ -496,7 +496,7 @@ class HttpConnection(asyncio.Protocol):
 
 
 class HttpResponse:
-    """A response whose body has not been read yet; its connection's methods read it."""
+    """A response whose body has not been read yet; it is read with the connection's methods."""
 
     def __init__(self, connection: HttpConnection, head: ResponseHead, url: str) -> None:
         self.status_code = head.status
@@ -608,7 +608,7 @@ class EventDecoder:
 
 
 class ReceivedEvents(AsyncIterator[StreamEvent]):
-    """A response's events; *read_some* returns the next bytes, or nothing at the end.
+    """A response's events; *read_some* returns the next bytes, or b"" at the end.
 
     *limit* is an event's maximum size in bytes; a larger one raises HttpFailure.
     """

@@ -165,7 +165,7 @@ class HttpPool:
         first = proxy or where
         connection = HttpConnection(lambda idle: self._keep(where, idle))
         loop = asyncio.get_running_loop()
-        # uvloop tries one address after the other; it does not support this option.
+        # uvloop tries the addresses one after another; it does not support this option.
         # An IP address needs no race; asyncio leaks a socket if a race is cancelled.
         is_address = ":" in first.host or first.host.replace(".", "").isdigit()
         can_race = isinstance(loop, BaseEventLoop) and not is_address
@@ -175,7 +175,7 @@ class HttpPool:
                 tls = None
                 if "https" in (first.scheme, where.scheme):
                     if self._tls is None:
-                        # This reads hundreds of certificates.
+                        # This loads hundreds of certificates.
                         self._tls = await asyncio.to_thread(tls_context)
                     tls = self._tls
                 await loop.create_connection(
@@ -225,7 +225,7 @@ def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
 async def _open_tunnel(
     connection: HttpConnection, where: HttpUrl, proxy: HttpUrl, tls: SSLContext | None
 ) -> None:
-    """Ask the proxy for a tunnel to the server, and start TLS in it."""
+    """Ask the proxy for a tunnel to the server and start TLS in it."""
     host = f"[{where.host}]" if ":" in where.host else where.host
     target = f"{host}:{where.port}"
     headers = {"host": target}
@@ -250,7 +250,7 @@ def tls_context() -> SSLContext:
     context = ssl.create_default_context()
     paths = ssl.get_default_verify_paths()
     if sys.platform == "darwin" and not paths.cafile and not paths.capath:
-        # Python from python.org has no certificates until its user installs them.
+        # Python from python.org has no certificates until the user installs them.
         try:
             import certifi
         except ModuleNotFoundError:
@@ -275,7 +275,7 @@ def proxy_of(where: HttpUrl) -> HttpUrl | None:
     try:
         return parse_url(url if "://" in url else f"http://{url}")
     except HttpFailure:
-        text = "the proxy that the environment names is not an HTTP proxy"
+        text = "the proxy set in the environment is not an HTTP proxy"
         raise HttpFailure(text, may_have_run=False) from None
 
 
@@ -322,7 +322,7 @@ def _reason(exc: Exception) -> str:
     text = str(exc) or type(exc).__name__
     if isinstance(exc, TimeoutError):
         return "it took too long"
-    # The error for several addresses has the texts of their errors, but no errno.
+    # The error for several addresses contains the messages of their errors, but no errno.
     is_refused = isinstance(exc, ConnectionRefusedError) or f"[Errno {ECONNREFUSED}]" in text
     return "nothing answers there; is the server running?" if is_refused else text
 
@@ -351,7 +351,7 @@ async def fetch(
 ) -> Fetched:
     """Send a request without following redirects.
 
-    Raises HttpFailure; BodyTooLarge if the body has more than *limit* bytes. Time limits are
+    Raises HttpFailure, or BodyTooLarge if the body exceeds *limit* bytes. Time limits are
     up to the caller. Header names are in lower case.
     """
     pool = HttpPool(uses_proxies=uses_proxies, tls=tls)

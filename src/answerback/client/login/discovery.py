@@ -1,6 +1,6 @@
-"""Finds the server's token issuer, from the server's challenge and from the metadata of both.
+"""Finds the server's token issuer from the server's challenge and both parties' metadata.
 
-`send` keeps these requests out of networks nearer than the server's.
+`send` keeps these requests out of networks that are closer than the server's.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _zone_of(address: str) -> int:
 
 
 async def check_zone(url: str, zone: int) -> None:
-    """Raise LoginError for a page without https, or in a network zone nearer than *zone*."""
+    """Raise LoginError for a page without https, or in a network zone closer than *zone*."""
     if not is_secure(url):
         raise LoginError(
             f"{mask_url(url)!r} should be an https URL; http is allowed only for this machine"
@@ -93,7 +93,7 @@ async def send(
 ) -> LoginResponse:
     """Send one request; raises LoginError.
 
-    *zone* is the nearest network zone that the request may go to: a server on the internet must
+    *zone* is the closest network zone that the request may go to: a server on the internet must
     not make this machine send requests to addresses that only this machine can reach.
     A GET is redirected at most three times; a POST never, because it contains secrets.
     """
@@ -189,11 +189,11 @@ class ResourceMetadata(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...] = ()
     """The scopes to ask for if the challenge names none."""
     is_guess: bool = False
-    """Whether nothing says who issues tokens, so that the server itself is tried."""
+    """Whether no issuer is named anywhere, so that the server itself is tried."""
 
 
 class IssuerMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """An issuer's pages, and the parts of OAuth that it supports."""
+    """An issuer's endpoints, and the parts of OAuth that it supports."""
 
     issuer: str
     authorization_endpoint: str = ""
@@ -229,9 +229,8 @@ async def find_resource(
             resource = document.get("resource")
             if not isinstance(resource, str) or not _covers(resource, server):
                 raise LoginError(
-                    f"{mask_url(url)} is the metadata of {resource!r}, not of {mask_url(server)}: "
-                    "the server is not the one that its metadata names, so nothing is sent to its "
-                    "issuer"
+                    f"{mask_url(url)} describes {resource!r}, not {mask_url(server)}, "
+                    "so nothing is sent to its issuer"
                 )
             issuers = _strings(document.get("authorization_servers"))
             if not issuers:
@@ -276,7 +275,7 @@ async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
             continue
         named = document.get("issuer")
         if named != issuer:
-            failures.append(f"{mask_url(url)} is the metadata of {named!r}, not of {issuer!r}")
+            failures.append(f"{mask_url(url)} is the metadata of {named!r}, not {issuer!r}")
             continue
         # Some issuers write null for members that they do not have.
         given = {name: value for name, value in document.items() if value is not None}

@@ -37,7 +37,7 @@ class LoginOptions(TypedDict, total=False):
     store: TokenStore | None
     """Stores the tokens; in memory by default."""
     open_url: OpenUrl
-    """Shows the user the login page; by default `browser`. `paste` is for machines without one."""
+    """Shows the user the login page: `browser` by default, or `paste` if there is no browser."""
     redirect_uri: str
     """The address on this machine that the browser returns to; any free port by default."""
     timeout: float
@@ -48,7 +48,7 @@ class LoginOptions(TypedDict, total=False):
 
 
 class Login:
-    """Logs in when a server asks for it, and adds the tokens to requests.
+    """Logs in when a server asks for it and adds the tokens to requests.
 
     The client is the first of these that exists: *client*, which the issuer already knows, as a
     RegisteredClient or its id; your application's `document`; a client that is registered on the

@@ -45,7 +45,7 @@ class ChosenIssuer(msgspec.Struct, frozen=True):
     resource: ResourceMetadata
     issuer: IssuerMetadata
     zone: int
-    """The server's network zone: no request goes to a nearer one."""
+    """The server's network zone: no request goes to a closer one."""
 
 
 async def choose_issuer(
@@ -110,7 +110,7 @@ def canonical(url: str) -> str:
 async def log_in(
     login: Login, chosen: ChosenIssuer, scopes: tuple[str, ...], clocks: WaitingClocks
 ) -> Grant:
-    """Log in for *scopes*; raises LoginError. *clocks* pause only while the user is asked."""
+    """Log in for *scopes*; raises LoginError. *clocks* pause only while the user is being asked."""
     if login.grant == "client_credentials":
         assert login.client is not None
         endpoint = await _endpoint(login, chosen, login.client)
@@ -155,7 +155,7 @@ async def _log_in_user(
         return await endpoint.exchange(code, consent.verifier, redirect.uri, scopes)
     except TokenRefused as exc:
         if exc.error == "invalid_client" and client.dynamic:
-            # The issuer has forgotten the registration; the next login makes a new one.
+            # The issuer has forgotten the registration; the next login registers again.
             await login.records.keep_registration(issuer.issuer, None)
         raise
 
@@ -178,7 +178,7 @@ async def _redirect(login: Login, chosen: ChosenIssuer) -> LoopbackRedirect:
 async def _endpoint(login: Login, chosen: ChosenIssuer, client: RegisteredClient) -> TokenEndpoint:
     issuer = chosen.issuer
     if client.issuer is None and (client.secret or client.private_key):
-        # From now on, only this issuer gets the secret.
+        # From now on, the secret is sent only to this issuer.
         await login.records.bind_issuer(chosen.server, client.id, issuer.issuer)
     return TokenEndpoint(issuer, client, chosen.resource.resource, chosen.zone)
 
@@ -206,7 +206,7 @@ class ServerLogin:
         self._grant: Grant | None = None
         self._headers = _NO_HEADERS
         self._is_untried = False
-        """Whether the token is the answer to a challenge, and no request has been sent since."""
+        """Whether the token was obtained for a challenge and no request has been sent since."""
         self._came_by_refresh = False
         self._retry_at = 0.0
         self._stepped_up: set[frozenset[str]] = set()
@@ -267,7 +267,7 @@ class ServerLogin:
             wanted = frozenset(asked.scopes)
             if wanted in self._stepped_up or len(self._stepped_up) >= _STEP_UPS:
                 names = " ".join(asked.scopes) or "more scopes"
-                text = f"the server still asks for {names}, after a login for it"
+                text = f"the server still asks for {names} after a login that requested it"
                 raise LoginError(text, code="FORBIDDEN")
             self._stepped_up.add(wanted)
         grant = self._grant
@@ -307,13 +307,13 @@ class ServerLogin:
         is_offline = self._login.grant == "authorization_code" and (
             "offline_access" in chosen.issuer.scopes_supported
         )
-        # By itself it would replace the issuer's default scopes.
+        # `offline_access` alone would replace the issuer's default scopes.
         return (*scopes, "offline_access") if scopes and is_offline else tuple(scopes)
 
     async def _refresh(self, grant: Grant, issuer: IssuerMetadata) -> None:
-        """Refresh the token; a request that is cancelled still waits until this has ended.
+        """Refresh the token; a cancelled request still waits for this to finish.
 
-        The issuer may send a new refresh token only once, so the answer must be kept.
+        The issuer may send a new refresh token only once, so the response must be kept.
         """
         running = asyncio.get_running_loop().create_task(self._exchange(grant, issuer))
         try:

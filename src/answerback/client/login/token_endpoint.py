@@ -39,7 +39,7 @@ async def choose_client(
     found = await login.records.registration(issuer.issuer)
     if found is not None:
         fits = found.redirect_uri == redirect and set(scopes) <= set(found.scopes)
-        # A client that the user registered is used as it is.
+        # A client that the user registered is used as is.
         if fits or not found.dynamic:
             return found
     if issuer.registration_endpoint:
@@ -246,7 +246,7 @@ def _assertion(client: RegisteredClient, issuer: str) -> str:
             key = import_key(client.private_key or "", kind)
             break
     else:
-        raise LoginError("private_key should be the PEM text of an EC or RSA key")
+        raise LoginError("private_key should be an EC or RSA key in PEM format")
     now = int(time.time())
     claims = {
         "iss": client.id,

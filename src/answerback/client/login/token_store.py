@@ -33,10 +33,10 @@ class TokenStore(Protocol):
     """Keeps users' logins. The methods may block: they are called in a thread."""
 
     def load(self, key: str) -> str | None:
-        """Return the saved text; None if there is none."""
+        """Return the saved string; None if there is none."""
 
     def save(self, key: str, text: str | None) -> None:
-        """Save a text; None removes it."""
+        """Save a string; None removes the entry."""
 
 
 class MemoryTokens:
@@ -62,7 +62,7 @@ class FileTokens:
     """Keeps logins in a JSON file that only its owner may read (mode 0600).
 
     *path* is the file, which is created if needed. Several processes may use one file: a writer
-    holds a lock, and replaces the file atomically.
+    holds a lock and replaces the file atomically.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -143,7 +143,7 @@ def _locked(path: Path) -> Iterator[None]:
         until = time.monotonic() + _LOCK_SECONDS
         while not _takes_lock(file.fileno()):
             if time.monotonic() > until:
-                raise LoginError(f"another process holds {path}")
+                raise LoginError(f"another process has locked {path}")
             time.sleep(0.02)
         yield
 
@@ -168,7 +168,7 @@ T = TypeVar("T")
 
 
 class RegisteredClient(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A client that an issuer knows: its id, and its secret or private key if it has one."""
+    """A client registered with an issuer: its id, and its secret or private key if it has one."""
 
     id: str
     """The client's id."""
@@ -181,7 +181,7 @@ class RegisteredClient(msgspec.Struct, frozen=True, omit_defaults=True):
     auth_method: str = ""
     """How the client authenticates; by default, as the issuer's metadata allows."""
     redirect_uri: str = ""
-    """The registered redirect address; by default any on this machine."""
+    """The registered redirect address; by default, any address on this machine."""
     expires: float = 0.0
     """When the secret expires, in seconds since 1970; 0 if it does not."""
     scopes: tuple[str, ...] = ()
@@ -190,7 +190,7 @@ class RegisteredClient(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether this program registered the client itself."""
 
     def __repr__(self) -> str:
-        return f"<RegisteredClient {self.id!r} of {self.issuer or 'any issuer'}>"
+        return f"<RegisteredClient {self.id!r} for {self.issuer or 'any issuer'}>"
 
 
 class Grant(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -215,7 +215,7 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return self.expires != 0 and time.time() > self.expires
 
     def __repr__(self) -> str:
-        return f"<Grant of {self.issuer} for {self.resource}>"
+        return f"<Grant from {self.issuer} for {self.resource}>"
 
 
 class LoginRecords:

@@ -35,7 +35,7 @@ class LoopbackRedirect:
     """Listens on 127.0.0.1 while the user logs in: `async with LoopbackRedirect(uri) as redirect`.
 
     Port 0 in *uri* means any free port. A request is an answer only if it has the path of *uri* and
-    *accepts* accepts its query; others get an error page, and the wait continues.
+    *accepts* accepts its query; others receive an error page, and the wait continues.
     """
 
     def __init__(self, uri: str) -> None:
@@ -67,7 +67,7 @@ class LoopbackRedirect:
                 self._serve, host, self._port, limit=_MAX_REQUEST
             )
         except OSError as exc:
-            text = f"cannot listen on {self.uri} for the end of the login: {exc.strerror}"
+            text = f"cannot listen on {self.uri} for the redirect after the login: {exc.strerror}"
             raise LoginError(text) from None
         self._port = self._server.sockets[0].getsockname()[1]
         return self
@@ -158,7 +158,7 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
         if self.scopes:
             query["scope"] = " ".join(self.scopes)
         if "offline_access" in self.scopes:
-            # OpenID Connect issues no refresh token without it.
+            # OpenID Connect issuers send no refresh token without this.
             query["prompt"] = "consent"
         page = self.issuer.authorization_endpoint
         return f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(query)}"
@@ -210,7 +210,7 @@ async def call_user(function: Callable[..., Any], *arguments: object) -> object:
         answer.set_running_or_notify_cancel()
         try:
             answer.set_result(function(*arguments))
-        except Exception as exc:  # noqa: BLE001 -- the waiting task gets any exception
+        except Exception as exc:  # noqa: BLE001 -- any exception is passed to the waiting task
             answer.set_exception(exc)
 
     # A thread that waits for a person must not keep the program from exiting.
@@ -231,7 +231,7 @@ def browser(url: str) -> None:
 
 
 def paste(url: str) -> str:
-    """Ask the user to open a page in any browser, and to paste the address that it ends up at."""
+    """Ask the user to open a page in any browser and paste the address that it ends up at."""
     sys.stderr.write(
         f"Open this page in a browser, and log in:\n\n  {url}\n\n"
         "The browser then tries to open an address on this machine, which may fail.\n"
