@@ -145,7 +145,7 @@ def _read_data_type(annotation: object, contract: Contract, where: str) -> Retur
 
 
 def _nested_blocks(data: object, where: str) -> Literal["none", "possible", "declared"]:
-    """Return whether the type has content blocks; raise UnservableType if it cannot be served.
+    """Return whether the type contains content blocks; raise UnservableType if it cannot be served.
 
     A name that is not yet defined passes: the first call reads the annotation again.
     """
