@@ -209,7 +209,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     @property
     def tools(self) -> Table[Tool]:
-        """The tools by name, including those of included apps."""
+        """The tools by name, including the tools of included apps."""
         return self._registry.tools
 
     @property

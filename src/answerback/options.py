@@ -1,7 +1,7 @@
 """Option values with several parts: `values=`, `task=`, `widget=`, `access=`.
 
 `@app.tool(widget="orders")` is enough for most tools, and
-`@app.tool(widget=Shown("orders", invoking="Loading…"))` gives more detail. Each value is checked
+`@app.tool(widget=Shown("orders", invoking="Loading…"))` adds details. Each value is checked
 when it is made.
 """
 

@@ -1,7 +1,7 @@
 """Gates, visibility and questions to the user: everything a call passes before its function runs.
 
 Prompt replies are made here too: apps with neither gates nor prompts do not load this module.
-Gates that take only `ctx` run before the arguments are decoded, the others afterwards.
+Gates that take only `ctx` run before the arguments are decoded, other gates afterwards.
 A gate lets the call pass by returning None or True. Anything else refuses it: an error raised or
 returned, False, any other value, an exception, or a time-out.
 """
@@ -222,7 +222,7 @@ async def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -
 
 
 def _refusal(value: object, gate: Gate, call: Call) -> Reply[Any]:
-    """Return the reply for a gate's result or exception; raises TypeError for any other value."""
+    """Return the refusal for a gate's result or exception; raises TypeError if it is invalid."""
     tool = call.tool
     assert tool is not None
     if value is False:

@@ -289,7 +289,7 @@ def _rpc_error(task: TaskRecord) -> JsonObject:
 
 
 MAX_TASKS = 100
-"""The maximum number of tasks in one subscription; the others send no notifications."""
+"""The maximum number of tasks in one subscription; further tasks send no notifications."""
 
 
 class TaskFeed:

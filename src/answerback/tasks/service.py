@@ -406,5 +406,5 @@ def _may_be_repeated(reply: Reply[Any]) -> bool:
 _TOO_LARGE: Reply[Any] = failure(
     "The call was made, but its reply was too large to store for repeated calls",
     code="TOO_LARGE",
-    hint="find out what the call changed in another way",
+    hint="check by other means what the call changed",
 )

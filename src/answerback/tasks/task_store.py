@@ -88,7 +88,7 @@ class TaskStore(Protocol):
     def page(
         self, owner: str | None, after: str | None, count: int, *, newest_first: bool = False
     ) -> list[TaskRecord]:
-        """Return tasks in order of creation or the reverse; with *owner* None, those of all owners.
+        """Return tasks in order of creation or the reverse; with *owner* None, for all owners.
 
         *after* is the id of the previous page's last task.
         """

@@ -57,7 +57,7 @@ HINTS: dict[str, dict[str, str]] = {
         "streamable_http_app": "write app.asgi()",
         "sse_app": "write app.asgi(), which serves streamable HTTP, the successor of SSE, at /mcp",
         "custom_route": "write @app.route('/path', methods=['GET'])",
-        "settings": "give settings to the command: serve --host 127.0.0.1 --port 8000",
+        "settings": "pass settings to the command: serve --host 127.0.0.1 --port 8000",
         "add_middleware": "write App(middleware=[timing]), with async def timing(call, next); "
         "wrap app.asgi() in middleware for HTTP",
     },
@@ -214,7 +214,7 @@ def package_hint(name: str, known: Collection[str]) -> str:
 def refuse_run_options(options: dict[str, object]) -> NoReturn:
     """Raise TypeError for options to `app.run`, which takes command-line arguments."""
     name = min(options)
-    hint = HINTS["option"].get(name, "it takes the words of a command line, as in app.run(['mcp'])")
+    hint = HINTS["option"].get(name, "it takes command-line arguments, as in app.run(['mcp'])")
     raise TypeError(f"app.run takes no {name}=; {hint}")
 
 
@@ -222,7 +222,7 @@ def refuse_text(arguments: str) -> NoReturn:
     """Raise TypeError for a string where `app.run` takes a list."""
     words = {"stdio": ["mcp"], "http": ["serve"], "sse": ["serve"], "streamable-http": ["serve"]}
     wanted = words.get(arguments, arguments.split())
-    raise TypeError(f"app.run takes a list of words, not {arguments!r}; write app.run({wanted!r})")
+    raise TypeError(f"app.run takes a list, not {arguments!r}; write app.run({wanted!r})")
 
 
 def missing_type_hint(parameter: str, function: str) -> str:

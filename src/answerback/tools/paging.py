@@ -90,7 +90,7 @@ def with_pages(tool: Tool, signature: Signature) -> Signature:
     if signature.argument_object is not None:
         raise TypeError(
             f"{tool.owner} returns pages and takes all arguments as one object; name each "
-            "argument, so that the argument cursor can be added"
+            "argument, so that a cursor argument can be added"
         )
     own = next((each for each in signature.parameters if each.target == CURSOR), None)
     if own is not None and set(get_args(own.annotation)) != {str, type(None)}:
@@ -202,7 +202,7 @@ def open_cursor(cursor: str, call: RunningCall) -> CursorToken:
     packed = process_signer().verify(cursor, _PURPOSE)
     token = None if packed is None else _tokens.decode(packed)
     if token is None or token.tool != call.name or token.owner != call.owner:
-        raise _wrong_cursor("the cursor is not one that this tool gave you")
+        raise _wrong_cursor("this tool did not issue that cursor to you")
     return token
 
 

@@ -212,7 +212,7 @@ class ResourceOptions(CommonOptions, total=False):
     content_meta: Mapping[str, Any]
     """The `_meta` of the contents in `resources/read`, which is where hosts look for a widget's."""
     allow_paths: Sequence[str]
-    """The parameters that may be any path; the others cannot leave a folder, as `../x` would."""
+    """The parameters that accept any path; others reject paths out of a folder, such as `../x`."""
 
 
 class Resource(Tool):

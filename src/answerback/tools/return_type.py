@@ -57,7 +57,7 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     form: Literal["reply", "flagged"] | None = None
     """Set if the declared class itself says whether the call failed.
 
-    "reply": all its members are those of a reply, so every value is a finished reply. "flagged": it
+    "reply": it has only a reply's members, so every value is a finished reply. "flagged": it
     also has other members, so only its failures are finished replies.
     """
     free_data: bool = False

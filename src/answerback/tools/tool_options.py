@@ -156,7 +156,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_key: bool = False
     widget: str | None = None
     chosen: frozenset[str] = frozenset()
-    """The options that the tool or its app set; an app that includes it sets the others."""
+    """The options that the tool or its app set; an app that includes it sets the rest."""
 
     @property
     def hints(self) -> dict[str, bool]:
