@@ -65,7 +65,7 @@ _NAMES = {
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are not first
+__all__ = [  # noqa: RUF022 -- in `sorted` order, which does not put acronyms first
     "AllArguments",
     "Annotations",
     "App",

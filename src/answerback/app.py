@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 
 
 class AppOptions(TypedDict, total=False):
-    """The options of an App."""
+    """Options for an App."""
 
     version: str
-    """The version of your program, which clients see; "0.0.0" by default."""
+    """Your program's version, shown to clients; "0.0.0" by default."""
     title: str
-    """The server's display name, which MCP hosts show."""
+    """The server's display name, shown by MCP hosts."""
     description: str
-    """The server's instructions, which language models see."""
+    """The server's instructions for language models."""
     contract: str | Contract
     """How replies look: a preset's name or a Contract; "standard" by default."""
     values: Values
@@ -66,7 +66,7 @@ class AppOptions(TypedDict, total=False):
     limits: Limits
     """Limits on the number and duration of calls, threads and tasks."""
     lifespan: LifespanFunction
-    """A context manager function, async or plain; tools get what it yields as `ctx.state`."""
+    """A context manager function, async or plain; the value it yields becomes `ctx.state`."""
     records: Sink | Records | None
     """Where to record each reply, such as `SQLite("audit.db")`."""
     icons: Sequence[Icon]
@@ -78,7 +78,7 @@ class AppOptions(TypedDict, total=False):
     requires: Sequence[Callable[..., Any]]
     """Gates for all tools, resources, prompts and completions; they run before an entry's own."""
     middleware: Sequence[Middleware]
-    """Functions around each run: `async def timing(call, next)`; the first is outermost."""
+    """Functions that wrap each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
     """Functions that see every outcome, including refusals: `def count(seen)`."""
     errors: Mapping[type[BaseException], ErrorFunction]
@@ -88,26 +88,26 @@ class AppOptions(TypedDict, total=False):
 
 
 class AsgiOptions(TypedDict, total=False):
-    """The options of `app.asgi`."""
+    """Options for `app.asgi`."""
 
     hosts: Sequence[str]
-    """The host names that it answers to, in addition to this machine's."""
+    """The host names to accept, in addition to this machine's."""
     origins: Sequence[str]
-    """The sites whose pages may call it, such as `https://app.example.com`."""
+    """The sites whose pages may call the app, such as `https://app.example.com`."""
     max_body: int
     """The largest request body in bytes."""
     trusted_proxies: Sequence[str]
     """The addresses or networks whose forwarded headers are trusted."""
     signals: bool
-    """False leaves SIGTERM and SIGINT to the server; open streams then keep it from ending."""
+    """False leaves SIGTERM and SIGINT to the server; open streams then keep it from exiting."""
     console: bool
     """Show browsers a page for calling the tools."""
     mcp: str
-    """The path of MCP; with "/", an app mounted at /mcp serves it there."""
+    """The path for MCP; use "/" for an app that is mounted at /mcp."""
     rest: bool
     """False disables REST: only MCP, the health pages and your own pages are served."""
     auth: bool
-    """False if anyone may call an app without `auth=`; the log then does not mention it."""
+    """False if anyone may call an app without `auth=`; no warning is logged then."""
 
 
 def declared(name: str, options: AppOptions) -> Registry:
@@ -165,7 +165,7 @@ class _HintsOfClass(ABCMeta):
     It extends ABCMeta, so that an author's class may be both an App and an abstract class.
     """
 
-    # Hidden from type checkers, so that they still find a wrong name.
+    # Hidden from type checkers, so that they still catch a wrong name.
     if not TYPE_CHECKING:
 
         def __getattr__(cls, name: str) -> NoReturn:
@@ -180,7 +180,7 @@ class _HintsOfClass(ABCMeta):
 class App(HasRegistry, metaclass=_HintsOfClass):
     """A set of tools under one name; `AppOptions` lists the options.
 
-    *name* is the server's name, which clients see.
+    *name* is the server's name, as shown to clients.
     """
 
     def __init__(self, name: str, **options: Unpack[AppOptions]) -> None:
@@ -209,7 +209,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     @property
     def tools(self) -> Table[Tool]:
-        """The tools by name, including those of included apps."""
+        """The tools by name, including the tools of included apps."""
         return self._registry.tools
 
     @property
@@ -224,7 +224,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     @property
     def auth(self) -> AppAuth | None:
-        """The authentication of requests; while test tokens are served, it accepts those."""
+        """The authentication for requests; while test tokens are served, it accepts them."""
         from .calls.runtime import serving
 
         runtime = serving(self._registry)
@@ -232,7 +232,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     @property
     def records(self) -> Records | None:
-        """The records that the author gave: `app.records.flush()`."""
+        """The records passed to the App: `app.records.flush()`."""
         return cast("Records | None", self._registry.records)
 
     @property
@@ -281,7 +281,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         self._registry.remove("tools", name)
 
     def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
-        """Register a function that returns the content of *uri*, or of every URI of a template."""
+        """Register a function that returns the content of *uri*, or of URIs matching a template."""
         from .tools.resource import ResourceOptions, check_uri
 
         check_uri(uri)
@@ -338,13 +338,13 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         """Register a function that decides what a caller sees: `def visible(entry, request)`.
 
         *entry* has `kind`, `name` and `tags`, and *request* is like `ctx.request`. An entry for
-        which it returns False does not exist for the caller: it is neither listed nor called.
+        which it returns False does not exist for the caller: it cannot be listed or called.
         """
         add_visible(self._registry, fn)
         return fn
 
     def error(self, *kinds: type[BaseException]) -> Callable[[F], F]:
-        """Register a function that makes the error callers see: `@app.error(ProjectError)`.
+        """Register a function that returns the error callers see: `@app.error(ProjectError)`.
 
         It takes the exception and returns a ToolError, `failure(…)` or the message; None leaves the
         exception masked. The function registered for the exception's nearest class is used.
@@ -391,7 +391,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def disable(self, name: str | None = None, *, tag: str | None = None) -> None:
         """Stop serving a tool, prompt or resource, or all entries with *tag*, until enabled again.
 
-        For callers it does not exist. Running calls finish normally.
+        To callers, it no longer exists. Running calls finish normally.
         """
         self._switch(name, tag, on=False)
 
@@ -419,7 +419,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     ) -> Callable[[RouteFunction], RouteFunction]:
         """Serve your own HTTP page: an async function that takes Starlette's Request.
 
-        *methods* are the HTTP methods that it answers. Gates and `auth=` do not apply to it.
+        *methods* are the HTTP methods it accepts. Gates and `auth=` do not apply to it.
         Register it before the app is served.
         """
         check_route(self._registry, path, methods)
@@ -481,7 +481,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return redeem(token, user, self._used_tokens or used_tokens_in(state))
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Start the lifespan, and stop it at the end: `async with app.running():`, for tests."""
+        """For tests: run the lifespan within a block, with `async with app.running():`."""
         if self.lifespan is not None:
             return self.lifespan()
         return nullcontext()
@@ -490,7 +490,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def state(self) -> Any:
         """The value that the lifespan yielded, for code outside the tools, such as a route.
 
-        It is None without a lifespan, and before the lifespan has started.
+        None if there is no lifespan, or if it has not started yet.
         """
         return None if self.lifespan is None else self.lifespan.state
 
@@ -505,10 +505,10 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return found
 
     def openapi(self, *, dialects: bool = False) -> dict[str, Any]:
-        """Return the OpenAPI 3.1 document of the tools.
+        """Return the OpenAPI 3.1 document for the tools.
 
-        It lists the contract's own media type. With *dialects* it also lists those that a client
-        can ask for.
+        It lists the contract's own media type. With *dialects*, it also lists the media types that
+        a client can request.
         """
         from .server.http.openapi import document
 
@@ -516,9 +516,9 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return document(self._registry, dialects=dialects)
 
     def asgi(self, **options: Unpack[AsgiOptions]) -> AsgiApp:
-        """Return the ASGI application with *options*, which `AsgiOptions` lists.
+        """Return the ASGI application; `AsgiOptions` lists the options.
 
-        Other frameworks can mount it, and ASGI servers run it.
+        Other frameworks can mount it, and ASGI servers can run it.
         """
         from .server.asgi.application import asgi_app
         from .server.http.server_options import WebOptions

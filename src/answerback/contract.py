@@ -1,4 +1,4 @@
-"""Contracts: the form of replies (text, error text, wrapping, names and HTTP)."""
+"""Contracts: the format of replies (text, error text, wrapping, names and HTTP)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Dialect = Literal["mcp", "rest", "envelope", "problem"]
 
 MASKED = "The tool failed unexpectedly"
 NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
-"""The characters allowed in a tool's name. Not a regular expression, which is slow to compile."""
+"""The characters allowed in a tool's name. Not a regular expression, since those compile slowly."""
 RESERVED_ROUTES = frozenset({"functions", "openapi.json", "healthz", "readyz", "mcp", "message"})
 """The first parts of the server's own paths. With the route "/", no tool may have these names."""
 
 
 class Contract(msgspec.Struct, frozen=True, kw_only=True):
-    """The form of an app's replies. There are five presets; `derive` makes others."""
+    """The format of an app's replies. There are five presets; `derive` makes others."""
 
     name: str
-    """The contract's name, which errors about it mention."""
+    """The contract's name, used in error messages."""
     text: TextStyle = "json"
     """The text added for data.
 
@@ -37,12 +37,12 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     tool_failure: bool = False
     """A failed MCP result also has the proposed `_meta["io.modelcontextprotocol/toolFailure"]`."""
     hint_in_text: bool = False
-    """An error's hint follows a message or prefixed text, on a line `Hint: …`."""
+    """An error's hint follows a message or prefixed text, on its own line: `Hint: …`."""
     message: bool = False
-    """MCP's data may have a `message` that repeats the texts, for hosts that show only the data.
+    """MCP's data may have a `message` that repeats the text, for hosts that show only the data.
 
-    Only tools that return a `Reply[T]`, or that have a budget, add it. For every tool, a text names
-    the links, sounds and binary files, which other hosts do not show.
+    Only tools that return a `Reply[T]`, or that have a budget, add it. For every tool, a text block
+    names the links, audio and binary files, which other hosts do not show.
     """
     wrap_objects: bool = False
     """Objects are wrapped as `{"result": …}` too."""
@@ -51,7 +51,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     tool_prefix: str = ""
     """The prefix for tool names in MCP."""
     envelope_in_mcp: bool = False
-    """MCP results also have the envelope's members."""
+    """MCP results also contain the envelope's members."""
     http: Dialect = "rest"
     """The dialect of HTTP replies, unless the client asks for another."""
     route: str = "/functions/"
@@ -62,7 +62,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     `http` must be "mcp" or "envelope", whose bodies say whether the call failed.
     """
     masked: str = MASKED
-    """The message to the caller for an exception that is not a ToolError."""
+    """The message that callers see for an exception that is not a ToolError."""
 
     def __post_init__(self) -> None:
         given = msgspec.structs.asdict(self)
@@ -73,7 +73,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
             if not isinstance(given[name], kind):
                 raise ValueError(_message(self, name, f"of type {kind.__name__}"))
         if not self.name:
-            raise ValueError(_message(self, "name", "a text that is not empty"))
+            raise ValueError(_message(self, "name", "a non-empty string"))
         if not _is_route(self.route):
             raise ValueError(_message(self, "route", "a path such as '/functions/' or '/'"))
         if not NAME_CHARACTERS.issuperset(self.tool_prefix):
@@ -98,7 +98,7 @@ _PLAIN: dict[str, type] = {
 
 
 def _is_route(text: str) -> bool:
-    """Return whether the text is "/", or begins and ends with one and has no empty part."""
+    """Return whether the text is "/", or starts and ends with a slash and has no empty part."""
     parts = text.split("/")
     inner = parts[1:-1]
     known = NAME_CHARACTERS | {"~"}

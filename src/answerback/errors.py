@@ -36,7 +36,7 @@ class Code(msgspec.Struct, frozen=True):
     status: int
     """The HTTP and CGI status."""
     exit: int = 1
-    """The command line's exit status; values of 64 and above are as in sysexits.h."""
+    """The command line's exit status; values of 64 and above follow sysexits.h."""
     rpc: int | None = None
     """The JSON-RPC error code; without one, MCP sends an `isError` result."""
     retryable: bool = False
@@ -45,7 +45,7 @@ class Code(msgspec.Struct, frozen=True):
 
 UNKNOWN_ERROR = "UNKNOWN_ERROR"
 UNKNOWN_TEXT = "Unknown error"
-"""The message of a failure that has none."""
+"""The default message for a failure."""
 TOOL_EXECUTION_ERROR = "TOOL_EXECUTION_ERROR"
 INVALID_OUTPUT = "INVALID_OUTPUT"
 INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
@@ -62,7 +62,7 @@ CODES = {
     TOOL_EXECUTION_ERROR: Code(500, exit=70),
     # The result does not fit the return annotation.
     INVALID_OUTPUT: Code(500, exit=70),
-    # `read` and the client cannot read a server's reply.
+    # `read` or the client cannot read a server's reply.
     "INVALID_RESPONSE_FORMAT": Code(500, exit=70),
     # Middleware for other frameworks refused an invalid reply.
     "RESPONSE_VALIDATION_ERROR": Code(500, exit=70),
@@ -116,7 +116,7 @@ CODES = {
     "KEY_REUSED": Code(422, exit=65),
     # The caller has made too many calls.
     "RATE_LIMITED": Code(429, exit=75, retryable=True),
-    # A service that the call needs does not answer, or the server is overloaded.
+    # A service that the call needs is not responding, or the server is overloaded.
     "UNAVAILABLE": Code(503, exit=69, retryable=True),
     # The call took too long.
     "TIMED_OUT": Code(504, exit=75, retryable=True),
@@ -129,16 +129,16 @@ _CODE_NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"
 
 
 def code_name(code: str | Enum) -> str:
-    """Return a code as text; for an Enum member, its value, or its name if that is not text."""
+    """Return a code as a string: an Enum member's value, or its name if that is not a string."""
     if not isinstance(code, Enum):
         return code
     return str(code.value if isinstance(code.value, str) else code.name)
 
 
 def add_codes(codes: Mapping[Any, int | Code]) -> None:
-    """Add an author's codes (text or Enum members), each with an HTTP status or a full row.
+    """Add an author's codes (strings or Enum members), each with an HTTP status or a full row.
 
-    The process has one table: two apps may add the same code only with the same row.
+    There is one table per process: two apps may add the same code only with the same row.
     """
     for code, value in codes.items():
         name = code_name(code)
@@ -155,7 +155,7 @@ def add_codes(codes: Mapping[Any, int | Code]) -> None:
 def _row_for_status(name: str, status: object) -> Code:
     if not isinstance(status, int) or not 400 <= status <= 599:
         raise ValueError(f"the status of {name!r} should be from 400 to 599, not {status!r}")
-    # The exit status, and whether it is retryable, are those of the class with that status.
+    # The exit status and `retryable` come from the error class with that HTTP status.
     like = CODES.get(code_for_status(status) or UNKNOWN_ERROR, CODES[UNKNOWN_ERROR])
     return Code(status, exit=like.exit, retryable=like.retryable)
 
@@ -214,8 +214,8 @@ class ToolError(AnswerbackError):
     whose value is one. A code that is not in `CODES` gets the status of the class that was raised.
     *details* is JSON for programs. *retryable* says whether the same call may succeed later; by
     default the code decides. *hint* says what the caller can do. *retry_after* is the number of
-    seconds after which the caller should try again; it is sent among the details. A subclass may
-    set these members as class attributes.
+    seconds after which the caller should try again; it is sent as part of the details. A subclass
+    may set these members as class attributes.
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR
@@ -304,7 +304,7 @@ class RateLimited(ToolError):
 
 
 class Unavailable(ToolError):
-    """A service that the tool needs does not answer (503); the call may succeed later."""
+    """A service that the tool needs is not responding (503); the call may succeed later."""
 
     code = kind = "UNAVAILABLE"
 

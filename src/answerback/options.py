@@ -1,7 +1,7 @@
 """Option values with several parts: `values=`, `task=`, `widget=`, `access=`.
 
 `@app.tool(widget="orders")` is enough for most tools, and
-`@app.tool(widget=Shown("orders", invoking="Loading…"))` gives more detail. Each value is checked
+`@app.tool(widget=Shown("orders", invoking="Loading…"))` adds details. Each value is checked
 when it is made.
 """
 
@@ -25,17 +25,17 @@ TaskMode = Literal["forbidden", "optional", "required"]
 class Values(msgspec.Struct, frozen=True, kw_only=True):
     """How a tool's arguments are read and its result is sent.
 
-    A tool inherits the members it leaves out from its app; an app has the defaults below.
+    A tool inherits the members it leaves out from its app; an app uses the defaults below.
     """
 
     lenient: bool | None = None
-    """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
+    """Read "7" as 7, and parse JSON in strings, unless the type allows strings; True by default."""
     returns: Literal["reply", "value"] | None = None
-    """"reply" (the default) sends a finished reply as that reply, "value" sends it as data."""
+    """"reply" (the default) sends a finished reply as the reply, "value" sends it as data."""
     structured: bool | None = None
-    """False: MCP sends only the text, without outputSchema and structuredContent."""
+    """False: MCP sends only the text, without outputSchema or structuredContent."""
     message: bool | None = None
-    """False: no `message` in the data, and no text that names links, sounds and binary files."""
+    """False: no `message` in the data, and no text block naming links, audio and binary files."""
     nan: Literal["refuse", "null"] | None = None
     """"null" sends NaN and infinities as null; "refuse" (the default) makes them an error."""
 
@@ -47,7 +47,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         _check(self, "nan", "'refuse' or 'null'", lambda value: value in ("refuse", "null"))
 
     def settings(self) -> dict[str, Any]:
-        """Return the tool settings, by name: only those that were given."""
+        """Return the tool settings that were given, by name."""
         given = msgspec.structs.asdict(self)
         return {name: value for name, value in given.items() if value is not None}
 
@@ -60,10 +60,10 @@ class _TaskMode(msgspec.Struct, frozen=True):
 
 
 class Task(_TaskMode, frozen=True, kw_only=True):
-    """Whether a tool runs as a task, and whether plain calls take an idempotency key."""
+    """Whether a tool runs as a task, and whether plain calls accept an idempotency key."""
 
     key: bool = False
-    """A plain call with a known key gets the first call's reply, and does not run again."""
+    """A plain call with a known key returns the first call's reply instead of running again."""
 
     def __post_init__(self) -> None:
         modes = ("forbidden", "optional", "required")
@@ -81,10 +81,10 @@ class _WidgetName(msgspec.Struct, frozen=True):
 
 
 class Shown(_WidgetName, frozen=True, kw_only=True):
-    """How hosts show a tool: its widget, the status texts, and who may call the tool."""
+    """How hosts show a tool: its widget, the status messages, and who may call the tool."""
 
     invoking: str | None = None
-    """Text of at most 64 characters that ChatGPT shows while the tool runs."""
+    """Text of at most 64 characters that ChatGPT shows while the tool is running."""
     invoked: str | None = None
     """Text of at most 64 characters that ChatGPT shows afterwards."""
     visible_to: Collection[Literal["model", "app"]] | None = None
@@ -93,7 +93,7 @@ class Shown(_WidgetName, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         _check(self, "name", "the name of a widget, such as 'orders'", _is_text)
         for name in ("invoking", "invoked"):
-            _check(self, name, "a text of 1 to 64 characters", _is_status)
+            _check(self, name, "a string of 1 to 64 characters", _is_status)
         _check(self, "visible_to", "a set of 'model' and 'app', such as {'app'}", _are_callers)
 
     def settings(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         _check(self, "url", example, _is_endpoint)
         _check(self, "sessions", "True or False", _is_bool)
         _check(self, "challenge", "'auto', 'http' or 'result'", lambda form: form in forms)
-        _check(self, "used_tokens", "an object with a method add", lambda it: hasattr(it, "add"))
+        _check(self, "used_tokens", "an object with an add method", lambda it: hasattr(it, "add"))
 
 
 def _check(

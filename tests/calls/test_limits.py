@@ -199,7 +199,7 @@ def test_threads_that_do_not_return_are_logged_and_replaced(
     never.set()
 
     assert reply.data == 7
-    assert "2 threads still run calls that timed out or were cancelled" in caplog.text
+    assert "2 threads are still running calls that timed out or were cancelled" in caplog.text
 
 
 class Hanging:

@@ -380,7 +380,7 @@ def test_members_of_an_error_that_cannot_be_sent_are_removed_and_logged(
     assert (error.code, error.message) == ("UNKNOWN_ERROR", "it broke")
     assert {name: getattr(error, name) for name in expected} == expected
     assert "details" in expected or error.details is None
-    assert "the error of tool 'tool' is sent without the parts that cannot be sent" in caplog.text
+    assert "the error from tool 'tool' has parts that cannot be encoded" in caplog.text
 
 
 @pytest.mark.parametrize(

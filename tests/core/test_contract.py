@@ -99,7 +99,7 @@ def test_a_value_that_a_contract_cannot_have_is_refused_when_it_is_made(
 
 
 def test_a_contract_has_a_name() -> None:
-    with pytest.raises(ValueError, match="name='' should be a text that is not empty"):
+    with pytest.raises(ValueError, match="name='' should be a non-empty string"):
         Contract(name="")
 
 

@@ -152,11 +152,11 @@ def test_the_annotations_of_a_tool_are_named_by_the_hints() -> None:
         ),
         (
             lambda app: app.run("mcp"),
-            "app.run takes a list of words, not 'mcp'; write app.run(['mcp'])",
+            "app.run takes a list, not 'mcp'; write app.run(['mcp'])",
         ),
         (
             lambda app: app.run("stdio"),
-            "app.run takes a list of words, not 'stdio'; write app.run(['mcp'])",
+            "app.run takes a list, not 'stdio'; write app.run(['mcp'])",
         ),
     ],
 )

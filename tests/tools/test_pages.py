@@ -70,7 +70,7 @@ def test_a_caller_cannot_make_a_cursor_or_use_one_of_another_tool() -> None:
         error = call(app, "orders", cursor=cursor).error
         assert error is not None
         assert error.code == "INVALID_ARGUMENTS"
-        assert error.message == "Invalid arguments: the cursor is not one that this tool gave you"
+        assert error.message == "Invalid arguments: this tool did not issue that cursor to you"
 
 
 @pytest.mark.parametrize("function", [counted, counted_async, counted_later])

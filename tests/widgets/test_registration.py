@@ -181,9 +181,9 @@ def test_a_wrong_option_of_a_tool_is_refused(options: Any, message: str) -> None
     ("parts", "message"),
     [
         ({"name": 7}, "name=7 of Shown should be the name of a widget, such as 'orders'"),
-        ({"invoking": "x" * 65}, "should be a text of 1 to 64 characters"),
-        ({"invoked": "x" * 65}, "should be a text of 1 to 64 characters"),
-        ({"invoked": ""}, "invoked='' of Shown should be a text of 1 to 64 characters"),
+        ({"invoking": "x" * 65}, "should be a string of 1 to 64 characters"),
+        ({"invoked": "x" * 65}, "should be a string of 1 to 64 characters"),
+        ({"invoked": ""}, "invoked='' of Shown should be a string of 1 to 64 characters"),
         ({"visible_to": {"user"}}, "should be a set of 'model' and 'app', such as {'app'}"),
         ({"visible_to": set()}, "should be a set of 'model' and 'app'"),
         ({"visible_to": "app"}, "should be a set of 'model' and 'app'"),

@@ -30,7 +30,7 @@ class Attempts(Protocol):
 
     @property
     def breaker(self) -> str:
-        """The breaker's current state; empty without a breaker."""
+        """The breaker's current state; empty if there is no breaker."""
 
     def shown_for(self, exc: BaseException) -> Error | None:
         """Return the error that callers see if the service failed; None for other exceptions."""
@@ -76,7 +76,7 @@ class Call(msgspec.Struct, eq=False):
 
     @property
     def owner(self) -> str:
-        """A digest of the user that pages and replies are stored for; empty without a user."""
+        """A digest of the user that pages and replies are stored for; empty if there is no user."""
         # Imported here, so that calls without a budget or pages do not pay for it.
         from ..core.authentication import owner_of
 
@@ -84,7 +84,7 @@ class Call(msgspec.Struct, eq=False):
 
 
 def get_context() -> Context[Any]:
-    """Return the running call's Context, in a function without a parameter for it.
+    """Return the running call's Context, for functions that have no parameter for it.
 
     Raises RuntimeError outside a call, and in a thread that you started yourself.
     """

@@ -114,7 +114,7 @@ class Context(CallContext, Generic[StateT]):
     def __init__(self, call: Call) -> None:
         self._call = call
 
-    # Hidden from type checkers, so that they still find a wrong name.
+    # Hidden from type checkers, so that they still catch a wrong name.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
@@ -160,7 +160,7 @@ class Context(CallContext, Generic[StateT]):
 
     @property
     def cancelled(self) -> bool:
-        """Whether the client stopped waiting; a long-running tool should check this and stop."""
+        """Whether the client has stopped waiting; long-running tools should check this and stop."""
         call = self._call
         if call.cancelled or call.peer.cancelled:
             return True
@@ -169,7 +169,7 @@ class Context(CallContext, Generic[StateT]):
     def progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Report the tool's progress, with or without `await`. Any thread may call this."""
+        """Report the tool's progress, with or without `await`. May be called from any thread."""
         done = _finite(progress)
         if done is not None:
             self._call.peer.notify(Progress(done, _finite(total), _text_or_none(message)))
@@ -178,7 +178,7 @@ class Context(CallContext, Generic[StateT]):
     def log(
         self, data: object, level: Level = "info", *, logger: str | None = None
     ) -> Awaitable[None]:
-        """Send the client a log message, with or without `await`. Any thread may call this.
+        """Send the client a log message, with or without `await`. May be called from any thread.
 
         *logger* is a name that the client shows next to the message.
         """
@@ -204,7 +204,7 @@ class Context(CallContext, Generic[StateT]):
     ) -> Any:
         """Ask the user; raise Declined if there is no answer.
 
-        *form* is the answer's type, or your own form's JSON Schema.
+        *form* is the answer's type, or the JSON Schema of your own form.
         In MCP 2026-07-28, and inside a task, the function runs again from its start once there is
         an answer, so the code before the question runs twice. *key* identifies the answer in that
         second run; by default the question's position and text do.
@@ -230,7 +230,7 @@ class Context(CallContext, Generic[StateT]):
         """Ask the client's model for a message.
 
         *max_tokens* is the maximum length of the message, in tokens. *system* is the system prompt.
-        *key* names the question, as in `elicit`. *more* are additional members of the request.
+        *key* names the question, as in `elicit`. *more* holds additional members of the request.
         """
         params: dict[str, Any] = {
             "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}],
@@ -277,7 +277,7 @@ class Context(CallContext, Generic[StateT]):
 
 
 class ContextOfApp(Context[Any]):
-    """The context for middleware of an app that includes the tool's app: `state` is that app's."""
+    """The context for the middleware of an including app, with that app's `state`."""
 
     __slots__ = ("_app",)
 

@@ -1,7 +1,7 @@
 """Turns exceptions into errors. This is the only place that does.
 
 Only messages meant for the caller reach the caller. Other exceptions are masked: the
-caller gets a reference, and the log has the traceback under it.
+caller gets a reference, and the log has the traceback under that reference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .reply_check import checked_error, reply_to
 ErrorFunction: TypeAlias = Callable[[Any], ToolError | Reply[Any] | str | None]
 """Makes the error for an exception, like a subclass of ToolError; None leaves it masked."""
 
-# They already have a message for callers, or are a mistake that only the author can fix.
+# These already have a message for callers, or are mistakes that only the author can fix.
 _OURS = (AnswerbackError, InvalidArguments, InvalidJson, InvalidOutput, UnservableType)
 
 
@@ -98,7 +98,7 @@ def _shown(
 ) -> BaseException | Reply[Any] | None:
     given: object = exc
     if isinstance(function, type):
-        # An error class takes a text, and str(KeyError("a")) has quotes.
+        # An error class takes a message, and str(KeyError("a")) has quotes.
         is_key = isinstance(exc, KeyError) and len(exc.args) == 1
         given = str(exc.args[0] if is_key else exc) or type(exc).__name__
     value: object = function(given)
@@ -123,7 +123,7 @@ REPORT = "this is a server error: report the reference to whoever runs the serve
 _MAX_EXCERPT = 200
 _MAX_SEARCHED = 2000
 SHOW_EXCEPTION = "(the exception itself)"
-"""A contract whose masked text is this very object shows exceptions: `serve --debug`."""
+"""A contract whose masked message is this very object shows exceptions: `serve --debug`."""
 
 
 def failed_reply(
@@ -180,7 +180,7 @@ def error_for(
     shown = shown or Error(TOOL_EXECUTION_ERROR, masked, hint=REPORT)
     reference = os.urandom(6).hex()
     advice = (
-        "the caller sees a masked text; raise ToolError(...) to show a message, "
+        "the caller sees a masked message; raise ToolError(...) to show a message, "
         f"or list {type(exc).__name__} in App(errors=...)"
     )
     message = shown.message
@@ -207,8 +207,8 @@ def must_propagate(exc: BaseException, wire: str) -> bool:
     if isinstance(exc, KeyboardInterrupt):
         return is_owned or isinstance(exc, Interrupted)
     if isinstance(exc, GeneratorExit):
-        # A closed coroutine gets the exception at its own `await`; if the tool raised it, the
-        # traceback has the tool's frames.
+        # In a closed coroutine the exception is raised at its own `await`; if the tool raised it,
+        # the traceback has the tool's frames.
         return is_owned or exc.__traceback__ is None or exc.__traceback__.tb_next is None
     # Looked up, not imported: another thread may be in the middle of importing asyncio.
     exceptions = sys.modules.get("asyncio.exceptions")

@@ -94,12 +94,12 @@ def _read(tool: Tool, found: JsonObject, *, failed: bool) -> Reply[Any]:
 
 
 def judged_reply(tool: Tool, reply: Reply[Any], depth: int = 0) -> Reply[Any]:
-    """Return the reply that its data or text contains: a failure, or a complete result in JSON.
+    """Return the reply contained in the data or text: a failure, or a complete result in JSON.
 
-    Raises InvalidOutput for text such as `<coroutine object …>`: a value printed, not encoded.
+    Raises InvalidOutput for text such as `<coroutine object …>`: a printed value.
     """
     if depth == _MAX_DEPTH:
-        raise InvalidOutput("content", "results are nested in text too deeply")
+        raise InvalidOutput("content", "results in text are nested too deeply")
     if reply.error is None and may_be_finished(tool.returns, reply.data):
         inner = finished_reply(tool, reply.data)
         if inner is not None:
@@ -154,7 +154,7 @@ def _referred(tool: Tool, error: Error, value: JsonObject) -> Error:
         # The reply check replaces the message, and logs the exception.
         return msgspec.structs.replace(error, message=cast("str", message))
     reference = os.urandom(6).hex()
-    text = "tool %r returned a failure without a text, reference %s; its members are: %s"
+    text = "tool %r returned a failure without a message, reference %s; its members are: %s"
     logger().error(text, tool.name, reference, ", ".join(map(str, value)))
     details = {"reference": reference} if error.details is None else error.details
     shown = f"{error.message} (reference {reference})"

@@ -1,4 +1,4 @@
-"""A call's reply within its tool's budget; the full reply is stored for the caller."""
+"""Fits a call's reply into its tool's budget; the full reply is stored for the caller."""
 
 from __future__ import annotations
 

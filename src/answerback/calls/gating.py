@@ -1,8 +1,8 @@
 """Gates, visibility and questions to the user: everything a call passes before its function runs.
 
-Prompt replies are made here too, so that apps without gates and prompts load neither.
-Gates that take only `ctx` run before the arguments are decoded, the others afterwards.
-A gate lets the call pass by returning None or True. Everything else refuses it: an error raised or
+Prompt replies are made here too: apps with neither gates nor prompts do not load this module.
+Gates that take only `ctx` run before the arguments are decoded, other gates afterwards.
+A gate lets the call pass by returning None or True. Anything else refuses it: an error raised or
 returned, False, any other value, an exception, or a time-out.
 """
 
@@ -51,7 +51,7 @@ def prompt_reply(tool: Tool, value: object) -> Reply[Any]:
 
 
 async def ask_all(tool: Tool, peer: Peer, kept: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the answers by parameter name; they are put into *kept* as the client sent them.
+    """Return the answers by parameter name; they are stored in *kept* as the client sent them.
 
     Raises NeedsInput with all questions at once if the answers will arrive with a later call, and
     Declined if the user declines a required parameter's question.
@@ -105,7 +105,7 @@ class GateContext(Context):
 
 
 class GateContextOfApp(GateContext, ContextOfApp):
-    """The Context of an including app's gate: the state is that app's."""
+    """The Context for a gate of an app that includes the tool's app, with that app's state."""
 
     __slots__ = ()
 
@@ -222,7 +222,7 @@ async def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -
 
 
 def _refusal(value: object, gate: Gate, call: Call) -> Reply[Any]:
-    """Return the reply for what a gate returned or raised; raises TypeError for any other value."""
+    """Return the refusal for a gate's result or exception; raises TypeError if it is invalid."""
     tool = call.tool
     assert tool is not None
     if value is False:

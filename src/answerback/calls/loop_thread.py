@@ -41,7 +41,7 @@ class LoopThread:
             return self._loop
 
     def post(self, callback: Callable[[asyncio.AbstractEventLoop], object]) -> None:
-        """Call *callback* with the loop, on the loop; any thread may call this.
+        """Call *callback* with the loop, on the loop. May be called from any thread.
 
         Many callbacks share one wake-up. `call_soon_threadsafe` takes more CPU time, because it
         wakes the loop for each of them, through a socket.

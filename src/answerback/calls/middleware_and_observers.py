@@ -1,4 +1,4 @@
-"""Middleware around the run of a tool, resource or prompt, and observers of outcomes.
+"""Middleware that wraps the run of a tool, resource or prompt, and observers of outcomes.
 
 Middleware runs after the arguments are decoded and before the reply is checked, masked and
 recorded. Observers see the outcome as sent, including refusals, but cannot change it.
@@ -154,7 +154,7 @@ _ASYNC = 0x80
 
 def with_middleware(kind: Kind, run: Runner) -> Runner:
     """Return *run*, wrapped in each tool's middleware."""
-    # Keyed by the tuple's id, and the tuple is kept: middleware need not be hashable.
+    # Keyed by the tuple's id, and the tuple is kept alive: middleware need not be hashable.
     chains: dict[int, tuple[tuple[Middleware, ...], Next]] = {}
 
     def run_wrapped(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:

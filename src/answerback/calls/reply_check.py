@@ -179,7 +179,7 @@ def checked_error(error: Error, owner: str) -> Error:
     try:
         _through_json(error, Error, "error")
     except InvalidOutput as exc:
-        message = "the error of %s is sent without the parts that cannot be sent: %s"
+        message = "the error from %s has parts that cannot be encoded; they were dropped: %s"
         logger().error(message, owner, exc, exc_info=exc.__cause__)
         # Leave out only the members, and the members of details, that cannot be sent.
         given = msgspec.structs.asdict(error)
@@ -198,7 +198,7 @@ def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
     """Return the error with a message made from its code: the text of *exc* is not for callers."""
     reference = os.urandom(6).hex()
     message = (
-        "the message of the error of %s is an exception and is not shown, reference %s; "
+        "the error message from %s is an exception and is not shown, reference %s; "
         "to show its text, pass str(exc)"
     )
     logger().error(message, owner, reference, exc_info=exc)
@@ -214,7 +214,7 @@ def checked_content(blocks: Sequence[Any]) -> tuple[Block, ...]:
 
 
 def _own_content(blocks: Sequence[Any]) -> tuple[Block, ...]:
-    """Return our blocks for blocks of any library; raise InvalidOutput for any other value."""
+    """Convert blocks from any library to ours; raise InvalidOutput for any other value."""
     for index, block in enumerate(blocks):
         if not is_block(block):
             kind = type(block).__name__

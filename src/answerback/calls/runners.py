@@ -1,7 +1,7 @@
 """Runs a tool's function: in a thread, on the event loop, or in place; and its time-out.
 
-There are two runners. `run_in` is for every wire that serves; plain functions run in threads.
-`run_in_place` is for a one-call process: a plain function runs where the call is.
+There are two runners. `run_in` is for wires that serve many calls; plain functions run in threads.
+`run_in_place` is for a one-call process: a plain function runs in the calling thread.
 
 On stdio and in a one-call process there is no event loop at first. A call is then stepped by hand,
 so that a plain one does not wait for the import of asyncio. Code that needs an event loop, such as
@@ -41,7 +41,7 @@ Runner: TypeAlias = Callable[[Runnable, dict[str, Any], Call], Any]
 """Runs a tool's function; returns its value, or a coroutine that the pipeline awaits."""
 
 LargeDecoder: TypeAlias = Callable[[Tool, bytes, int], Awaitable[dict[str, Any]]]
-"""Decodes arguments of more than LARGE bytes as `decode_arguments` does."""
+"""Decodes arguments of more than LARGE bytes, like `decode_arguments`."""
 
 ArgumentsDecoder: TypeAlias = Callable[[Tool, bytes], Awaitable[dict[str, Any]]]
 _CLOSING_SECONDS = 1.0
@@ -88,14 +88,14 @@ class Execution(msgspec.Struct, frozen=True):
 
 
 def execution_in(pool: ThreadPool, loop: LoopThread | None = None) -> Execution:
-    """Return the execution for a wire that serves: functions run in *pool*.
+    """Return the execution for a wire that serves many calls: functions run in *pool*.
 
     A plain function waits for coroutines on *loop* if its call did not come from an event loop.
     """
     from .thread_pool import ThreadPool
 
-    # A separate thread: slow functions do not delay decoding, and decoding two large texts at the
-    # same time would make every other call wait longer.
+    # A separate thread: slow functions do not delay decoding, and decoding two large requests at
+    # once would make every other call wait longer.
     decoding = ThreadPool(1)
 
     async def decode(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def _waiting(pool: Callable[[], ThreadPool], own: LoopThread | None = None) -> W
 async def with_timeout(tool: Runnable, steps: Coroutine[Any, Any, Any]) -> Any:
     """Await *steps* for at most the tool's time-out; raises TimedOut.
 
-    The clock stops while the user is asked.
+    The clock stops while the user is being asked.
     """
     await ON_LOOP
     import asyncio

@@ -1,7 +1,7 @@
 """The path of a call, and Runtime: the state that exists while an app is served.
 
-Each wire makes a runtime. The registry is what the author declares, and a runtime writes nothing
-into it. So several wires can serve one app in a process, each with its own threads, records and
+Each wire makes a runtime. The registry holds what the author declared, and a runtime never writes
+to it. So several wires can serve one app in a process, each with its own threads, records and
 tasks.
 """
 
@@ -109,7 +109,7 @@ async def _decode_slowly(
 ) -> dict[str, Any]:
     """Return the decoded arguments if the tool has gates, or if the call may have many values.
 
-    A text with fewer bytes than the value limit cannot exceed that limit.
+    Arguments with fewer bytes than the value limit cannot exceed that limit.
     """
     if tool.gates is None or call.stage == "run":
         return await decode(tool, call.arguments)
@@ -147,7 +147,7 @@ def _failed(
 
 
 def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any]:
-    """Return the refusal for a call to an unknown tool, or for one call too many."""
+    """Return the refusal for a call to an unknown tool, or for a call over the limit."""
     if (tool := call.tool) is not None:
         gates = tool.gates
         # For a caller that may not see the tool, it does not exist.
@@ -169,7 +169,7 @@ ADMITTED: Reply[Any] = Reply()
 
 
 class Handlers(msgspec.Struct, frozen=True):
-    """The handlers differ in the table they search and in how a value becomes a reply."""
+    """Handlers that differ in the table they search and in how a value becomes a reply."""
 
     tools: Handler
     resources: Handler
@@ -232,7 +232,7 @@ class Runtime:
         self.auth = registry.auth
         """The authentication of HTTP requests; `serve` may replace it with test tokens."""
         self.url = registry.url
-        """The URL of the MCP endpoint that the author or the operator gave, or empty."""
+        """The MCP endpoint's URL as set by the author or the operator, or empty."""
         self.tasks: Tasks | None = None
         """The service that runs tasks, once created."""
         self.checks: dict[str, Check] = {}
@@ -293,7 +293,7 @@ class Runtime:
     async def stored_page(self, part: StoredPart, owner: str, room: int | None) -> Page[Any] | None:
         """Return the rest of a page stored for *owner*; None if it is no longer stored.
 
-        A caller that cuts it to *room* characters gets no more items than it needs.
+        A caller that truncates it to *room* characters receives no more items than it needs.
         """
         from ..fitting.cut_lists import read_page
 

@@ -73,7 +73,7 @@ async def _open(lifespan: Lifespan, call: Call) -> Callable[[], Awaitable[object
 
 
 async def _close(lifespan: Lifespan, stack: ExitStack) -> None:
-    """Close a plain lifespan within its time limit; only log a failure: the call has its reply."""
+    """Close a plain lifespan within its time limit; a failure is only logged."""
     seconds = lifespan.seconds
     try:
         with _raise_after(seconds):

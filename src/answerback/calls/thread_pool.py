@@ -1,8 +1,8 @@
 """ThreadPool: the threads in which plain functions run.
 
-The pool is our own, because every call uses it, and because it replaces threads that calls have
-left behind. An event loop hands all its ready calls to the threads together, and gets all finished
-calls back in one wake-up. On stdio the thread itself continues the call.
+We use our own pool because every call goes through it, and because it replaces threads that are
+stuck in abandoned calls. An event loop hands all its ready calls to the threads together, and
+receives all finished calls in one wake-up. On stdio the thread itself continues the call.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class Job(Protocol):
     """One function call in a thread."""
 
     loop: asyncio.AbstractEventLoop | None
-    """The event loop the caller waits on; None if there is none."""
+    """The event loop the caller is waiting on; None if there is none."""
 
     @property
     def is_lost(self) -> bool:
         """Whether the caller has stopped waiting for the function."""
 
     def run(self) -> None:
-        """Call the function, unless its caller has stopped waiting, and keep its outcome."""
+        """Call the function, unless its caller has stopped waiting, and store its outcome."""
 
     def finish(self) -> None:
-        """Give the outcome to the caller; the thread is already free."""
+        """Deliver the outcome to the caller; the thread is already free."""
 
     def refuse(self, error: Exception) -> None:
         """Give the caller an error, because no thread will call the function."""
@@ -52,15 +52,15 @@ class ThreadPool:
     """At most *size* threads, started as they are needed; they die with the process.
 
     Up to *size* more replace lost threads: those still running a call that timed out or was
-    cancelled. When all threads are lost, calls are refused until one of them returns. Calls that
-    wait *wait* seconds while no running call ends are refused too.
+    cancelled. When all threads are lost, calls are refused until one of them returns. Calls are
+    also refused once they have waited *wait* seconds without any running call ending.
 
     A function may itself make calls, with `asyncio.run(app.call(…))`. While its thread waits for
     them another one replaces it, so nested calls cannot use up the threads.
     """
 
     held_seconds = 10.0
-    """The pool is not ready if calls wait and no running call has ended for this long."""
+    """The pool is not ready if calls are waiting and no running call has ended for this long."""
 
     def __init__(self, size: int = 40, wait: float = 30.0) -> None:
         self._size = size
@@ -69,7 +69,7 @@ class ThreadPool:
         _POOLS.add(self)
 
     def reset(self) -> None:
-        """Start without threads and calls: a forked child inherits none of the parent's threads."""
+        """Start with no threads or calls: a forked child inherits none of the parent's threads."""
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         """The waiting calls; None just wakes a thread that may be surplus."""
         self._mailboxes: dict[asyncio.AbstractEventLoop, _LoopMailbox] = {}
@@ -84,7 +84,7 @@ class ThreadPool:
         self._held_since: float | None = None
         """When a call began to wait for a thread; None once a call has ended."""
         self._timer: threading.Timer | None = None
-        """Runs while calls wait for a thread."""
+        """Runs while calls are waiting for a thread."""
 
     def close(self) -> None:
         """Let the threads end after their calls; refuse calls from now on."""
@@ -111,12 +111,12 @@ class ThreadPool:
         return future
 
     def current_loop(self) -> asyncio.AbstractEventLoop | None:
-        """Return the loop that the caller of this thread's function waits on."""
+        """Return the loop that the caller of this thread's function is waiting on."""
         job = self._running.get(threading.get_ident())
         return None if job is None else job.loop
 
     def submit(self, jobs: Sequence[Job]) -> None:
-        """Let threads run the jobs. Submitting many at once is cheaper.
+        """Hand the jobs to the threads. Submitting many at once is cheaper.
 
         Waking a thread for each call makes the caller and the threads contend for the GIL, which
         costs more than a quick function.
@@ -168,9 +168,9 @@ class ThreadPool:
                 self._watch_held()
         if lost > self._reported_lost:
             logger().warning(
-                "%s still run calls that timed out or were cancelled%s"
+                "%s are still running calls that timed out or were cancelled%s"
                 if lost > 1
-                else "%s still runs a call that timed out or was cancelled%s",
+                else "%s is still running a call that timed out or was cancelled%s",
                 counted(lost, "thread"),
                 "; calls are refused until one of them returns" if refused else "",
             )
@@ -182,7 +182,7 @@ class ThreadPool:
 
     def _watch_held(self) -> None:
         """Refuse waiting calls once no call has ended for too long; the lock is held."""
-        # None if a call has ended since the timer began.
+        # None if a call has ended since the timer started.
         since = self._held_since = self._held_since or monotonic()
         if self._timer is None:
             left = since + self._wait - monotonic()
@@ -210,7 +210,7 @@ class ThreadPool:
         try:
             name = f"answerback-{self._started}"
             threading.Thread(target=self._work, name=name, daemon=True).start()
-        except RuntimeError as exc:  # No more threads available; the others must do.
+        except RuntimeError as exc:  # No more threads can be started; wait for the others.
             with self._lock:
                 self._started -= 1
                 refused = self._withdraw() if self._started <= self.lost else []
@@ -235,7 +235,7 @@ class ThreadPool:
         return sum(job.is_lost for job in list(self._running.values()))
 
     def check(self) -> HealthState:
-        """Report whether plain functions can run: not all threads are lost or busy for too long."""
+        """Report a failure if every thread is lost or has been busy for too long."""
         lost = self.lost
         details: dict[str, bool | int | str] = {"limit": self._size, "lost": lost}
         waiting = self._unfinished - len(self._running)
@@ -278,7 +278,7 @@ class ThreadPool:
 
 
 class _LoopMailbox:
-    """Carries jobs out of one loop and results back to it: many of them, one wake-up."""
+    """Carries jobs out of one loop and results back to it: many per wake-up."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, submit: Callable[[Sequence[Job]], None]
@@ -290,7 +290,7 @@ class _LoopMailbox:
         self._awake = False
 
     def put(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
-        """Let a thread call the function; the future gets its outcome."""
+        """Have a thread call the function; the future receives its outcome."""
         job = _LoopJob(self, function, kwargs)
         self._outgoing.append(job)
         if len(self._outgoing) == 1:
@@ -302,13 +302,13 @@ class _LoopMailbox:
         self._submit(jobs)
 
     def post(self, job: _LoopJob) -> None:
-        """Deliver the outcome of a job; any thread may call this."""
+        """Deliver the outcome of a job. May be called from any thread."""
         self._done.append(job)
         if not self._awake:
             self._awake = True
             try:
                 self.loop.call_soon_threadsafe(self._deliver)
-            except RuntimeError:  # The loop has closed, so no caller waits.
+            except RuntimeError:  # The loop has closed, so no caller is waiting.
                 self._done.clear()
 
     def _deliver(self) -> None:
@@ -325,7 +325,7 @@ class _LoopMailbox:
 
 
 class _LoopJob:
-    """A function call whose outcome goes to a future of the loop."""
+    """A function call whose outcome goes to a future on the loop."""
 
     __slots__ = ("_context", "_function", "_kwargs", "_mailbox", "error", "future", "loop", "value")
 

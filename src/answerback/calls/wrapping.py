@@ -94,9 +94,9 @@ def _takes_one(fn: Callable[..., Any]) -> bool:
 
 
 class WrappedFunction(NamedTuple):
-    """A function that `wrap` wrapped; an App serves the function itself.
+    """A function wrapped by `wrap`; an App serves the original function.
 
-    A decorator around *made* copies this attribute, so an App compares *made* with what it got.
+    A decorator around *made* copies this attribute, so an App compares *made* with its argument.
     """
 
     fn: Callable[..., Any]

@@ -1,1 +1,1 @@
-"""Five versions of the Model Context Protocol. Knows messages, but not wires."""
+"""Five versions of the Model Context Protocol: messages only, independent of the wire."""

@@ -79,7 +79,7 @@ class SingleSession:
     def peer_for(self, request: Request, make_peer: Callable[[], P]) -> P | None:
         """Return a request's peer, in its era; None if the request is about the session itself.
 
-        Raises RpcError for a request that its era does not have.
+        Raises RpcError for a method that does not exist in the request's era.
         """
         meta = meta_of(request)
         is_about_session = request.method in self.methods
@@ -102,7 +102,7 @@ class SingleSession:
         return peer
 
     def _join(self, peer: McpPeer) -> None:
-        """Give the peer of a stateful request the session's data about the client."""
+        """Set the session's data about the client on a stateful request's peer."""
         session = self.state
         if session is None:
             # Requests before `initialize` are served too, so that they can be tried in a shell.
@@ -184,7 +184,7 @@ class Connection:
         """The requests that the server cancelled because it is shutting down."""
 
     def receive(self, text: bytes) -> None:
-        """Answer a message, or begin to."""
+        """Answer a message, or start answering it."""
         try:
             if is_batch(text):
                 texts = parse_batch(text)
@@ -215,14 +215,14 @@ class Connection:
             self._send(error_frame(None, RpcError(INTERNAL_ERROR, "Internal error")))
 
     def cancel_all(self) -> None:
-        """Cancel every running request; a client waiting for one still gets a response."""
+        """Cancel every running request; a client waiting for one still receives a response."""
         peers = list(self._running.values())
         self._ended = {peer for peer in peers if not peer.cancelled}
         for peer in peers:
             self._cancel(peer)
 
     def wait_until_answered(self, give_up: Callable[[], bool]) -> None:
-        """Wait until all messages are answered, or until *give_up* says so."""
+        """Wait until all messages are answered, or until *give_up* returns True."""
         self._is_ending = True
         with self._answered:
             while self._unanswered and not give_up():
@@ -309,7 +309,7 @@ class Connection:
         if isinstance(message, Response):
             self._on_response(message)
         elif message.method == "notifications/cancelled":
-            # A notification gets no response, so a malformed one is ignored.
+            # A notification has no response, so a malformed one is ignored.
             with suppress(RpcError):
                 id = read_params(message.params, CancelledParams).id
                 if id is not None and (peer := self._running.get(id)) is not None:
@@ -325,7 +325,7 @@ class Connection:
             self._end(answering)
 
     async def _batch_frame(self, text: bytes, answering: _Answering) -> Frame | None:
-        """Return the response to one message in a batch, if it gets one."""
+        """Return the response to one message in a batch, if there is one."""
         try:
             message = parse(text)
             if not isinstance(message, Request):
@@ -346,7 +346,7 @@ class _Answering:
 
     The reading thread steps it until it waits. If it waits for a function, a pool thread calls that
     function, continues the coroutine and sends the answer. If it needs an event loop, the loop
-    continues it, and no thread waits.
+    continues it, and no thread is blocked.
     """
 
     peer: McpPeer | None = None
@@ -382,7 +382,7 @@ class _Answering:
         return peer is not None and peer.cancelled
 
     def stop_if_cancelled(self) -> None:
-        """Stop answering the request if it was cancelled; any thread may call this."""
+        """Stop answering the request if it was cancelled. May be called from any thread."""
         task, job = self._task, self._job
         if not self.is_cancelled:
             return
@@ -460,7 +460,7 @@ class _ThreadJob:
             self._answering.throw(error)
 
     def cancel(self) -> None:
-        """Prevent the call if no thread has begun it; otherwise count its thread as lost."""
+        """Prevent the call if no thread has started it; otherwise count its thread as lost."""
         if self._take():
             self._answering.throw(ToolError("The call was cancelled", code="CANCELLED"))
         else:

@@ -77,7 +77,7 @@ _TASKS = {
     "tasks/result": "core tasks",
     "tasks/list": "task list",
 }
-"""The task methods, and what a server must offer for each."""
+"""The task methods, and the capability that each requires."""
 
 
 class Engine:
@@ -128,10 +128,10 @@ class Engine:
         return params.name.removeprefix(self._prefix) if isinstance(params, ToolCall) else ""
 
     async def respond(self, request: Request, peer: McpPeer) -> Frame:
-        """Return the frame that answers a request. Never raises; `peer.error` keeps an error."""
+        """Return the frame that answers a request. Never raises; `peer.error` stores an error."""
         try:
             found = self._methods.get(request.method)
-            # A method that needs no capability is in every version.
+            # A method that needs no capability exists in every version.
             if found is None or (found[0] and not self.server_info.offers(found[0], peer.version)):
                 raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
             result = await found[1](peer, request.params)
@@ -219,7 +219,7 @@ class Engine:
         return RpcError(INVALID_PARAMS, f"Unknown tool: {name}" + (hint and f"; {hint}"))
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
-        """Give the peer the client's answers from this request and earlier ones."""
+        """Set the client's answers from this request and earlier ones on the peer."""
         retry = read_params(raw, RetriedRequest)
         if retry.responses or retry.state is not None:
             # Imported here, because only a question needs signed state.
@@ -326,7 +326,7 @@ async def complete(
     peer: McpPeer,
     seen: Callable[[Tool], bool] | None,
 ) -> JsonObject:
-    """Return the author's completion values, or else those listed by the argument's type.
+    """Return the author's completion values, or else the values listed by the argument's type.
 
     *seen* says whether the client may see a prompt or resource.
     """

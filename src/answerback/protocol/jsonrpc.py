@@ -21,7 +21,7 @@ PREFIX = "io.modelcontextprotocol/"
 TASKS = PREFIX + "tasks"
 """The name of MCP's tasks extension."""
 Id: TypeAlias = int | str
-"""The id of a request, or a progress token."""
+"""A request id or a progress token."""
 
 
 class Meta(msgspec.Struct):
@@ -146,10 +146,10 @@ MAX_BATCH = 1000
 """The maximum number of messages in a batch; its responses stay in memory until all are ready."""
 
 Params: TypeAlias = msgspec.Raw | msgspec.Struct
-"""The parameters of a request, as JSON text or already decoded: `read_params` takes both."""
+"""The parameters of a request, as JSON text or already decoded: `read_params` accepts both."""
 NO_PARAMS = msgspec.Raw(b"{}")
 Frame: TypeAlias = bytes | tuple[bytes, ...]
-"""An outgoing message; a large one is in pieces, because joining them would copy it."""
+"""An outgoing message; a large one is split into pieces, because joining them would copy it."""
 
 
 class RpcError(Exception):
@@ -182,7 +182,7 @@ class Notification(msgspec.Struct, frozen=True):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """The client's response to a request of ours; *result* is None if it is an error."""
+    """The client's response to one of our requests; *result* is None if it is an error."""
 
     id: Id
     result: msgspec.Raw | None = None
@@ -222,8 +222,8 @@ _encode = msgspec.json.Encoder().encode
 def parse(text: bytes) -> Message:
     """Return the one message in *text*; raises RpcError, with the id if it is readable."""
     try:
-        # A text with few brackets cannot nest too deeply, and ASCII is UTF-8. Counting would take
-        # too long in a large text.
+        # JSON with few brackets cannot be nested too deeply, and ASCII is UTF-8. Counting them in a
+        # large message would take too long.
         if (
             len(text) > LARGE
             or text.count(b"{") + text.count(b"[") > MAX_DEPTH
@@ -262,7 +262,7 @@ def is_batch(text: bytes) -> bool:
 
 
 def parse_batch(text: bytes) -> list[bytes]:
-    """Return the texts of the messages in a JSON array; raises RpcError."""
+    """Return the raw messages in a JSON array; raises RpcError."""
     try:
         refuse_bad_text(text)
         parts = msgspec.structs.astuple(_batch_decoder().decode(text))
@@ -287,7 +287,7 @@ def _batch_decoder() -> msgspec.json.Decoder[Any]:
 
 
 def read_params(params: Params, type: type[T]) -> T:
-    """Return the parameters as *type*; raises RpcError if they do not fit."""
+    """Return the parameters as *type*; raises RpcError if they do not match."""
     if isinstance(params, type):
         return params
     try:
@@ -315,7 +315,7 @@ def is_stateless(meta: Meta | None) -> bool:
 
 @cache
 def _decoder(type: object) -> msgspec.json.Decoder[Any]:
-    """Return the cached decoder of a parameter type; making one costs more than using it."""
+    """Return the cached decoder for a parameter type; making one costs more than using it."""
     return msgspec.json.Decoder(type)
 
 

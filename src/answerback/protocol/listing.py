@@ -1,6 +1,6 @@
 """An app's entries over MCP: finds the entry that a request is about, and lists them in pages.
 
-Each version of the protocol shows an entry, and reports its errors, in its own way.
+Each version of the protocol describes entries and reports errors differently.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _GATED = frozenset({"tools/call", "resources/read", "prompts/get", "completion/c
 
 
 def is_gated(registry: Registry, request: Request, tool_name: str) -> bool:
-    """Return whether gates must decide on the request before a stream may begin."""
+    """Return whether gates must decide on the request before a stream may start."""
     if not registry.has_gates or request.method not in _GATED:
         return False
     entry = entry_of(registry, request, tool_name)
@@ -173,7 +173,7 @@ def described_if_hiding(registry: Registry, peer: McpPeer) -> RequestInfo | None
 
 
 def is_visible_to(peer: McpPeer) -> Callable[[Tool], bool]:
-    """Return a predicate: may the request's client see an entry?"""
+    """Return a predicate that says whether the request's client may see an entry."""
     return _is_visible_in(peer.describe_request("mcp"))
 
 
@@ -182,7 +182,7 @@ def _is_visible_in(request: RequestInfo) -> Callable[[Tool], bool]:
 
 
 PAGE_SIZE = 1000
-"""Entries per page: most clients read only one page, so a shorter one hides tools."""
+"""Entries per page: most clients read only one page, so a smaller page would hide tools."""
 CLAUDE_CODE_SIZE = "anthropic/maxResultSizeChars"
 """How many characters of a tool's result Claude Code shows; it writes larger ones to a file."""
 _MAX_CLAUDE_CODE = 500_000
@@ -237,7 +237,7 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
         entry["outputSchema"] = _output_schema(tool, schema)
     if version.tool_annotations:
         hints: JsonObject = {**tool.settings.hints}
-        # The version without `title` has the title here.
+        # The version without `title` puts the title here.
         if tool.settings.title and not version.titles:
             hints["title"] = tool.settings.title
         if hints:

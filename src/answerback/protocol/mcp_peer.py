@@ -65,18 +65,18 @@ class McpPeer(Peer):
     error: RpcError | None = None
     """The error response to the request, if any."""
     text: bytes = b""
-    """The message of the request; over HTTP it is in the HTTP request."""
+    """The request's message; over HTTP it is in the HTTP request."""
     http: HttpMessage | None = None
     """The HTTP request that carried the message; None on other wires."""
     can_refuse_by_status = False
     """Whether the request can still be refused with an HTTP status."""
     session: Session | SessionId | None = None
-    """The session of the request, in the stateful era."""
+    """The request's session, in the stateful era."""
     _questions = 0
     _last_progress = -_INFINITE
 
     def send(self, frame: bytes) -> None:
-        """Send a notification. Never blocks for a long time; any thread may call it."""
+        """Send a notification. Never blocks for long. May be called from any thread."""
 
     def describe_request(self, wire: str) -> RequestInfo:
         """Return the request data for `ctx.request`."""
@@ -91,7 +91,7 @@ class McpPeer(Peer):
 
     @property
     def user_key(self) -> bytes:
-        """A digest of the user; empty without a user."""
+        """A digest of the user; empty if there is no user."""
         return b"" if self.user is None else self.user.key
 
     @property

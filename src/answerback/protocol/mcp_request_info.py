@@ -1,4 +1,4 @@
-"""The data of an MCP request, read when a tool asks for it."""
+"""Data about an MCP request, read when a tool asks for it."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ NAMED_BY = {
 """The parameter that the `Mcp-Name` header repeats, by method."""
 _OPEN, _CLOSE = "=?base64?", "?="
 is_plain = re.compile(r"(?!=\?base64\?.*\?=$)(?! )[\x20-\x7e]*(?<! )").fullmatch
-"""Matches a value that a header can carry as it is, which includes nearly every tool name."""
+"""Matches a value that a header can carry as is, which includes nearly every tool name."""
 
 
 def encode_header(value: str) -> str:
-    """Return the header's value, in base64 if a header cannot carry it as it is."""
+    """Return the header's value, in base64 if a header cannot carry it as is."""
     if is_plain(value):
         return value
     return f"{_OPEN}{b64encode(value.encode()).decode()}{_CLOSE}"
 
 
 def decode_header(value: str) -> str:
-    """Return the text that was given to `encode_header`; raises ValueError for malformed base64."""
+    """Return the text passed to `encode_header`; raises ValueError for malformed base64."""
     if not (value.startswith(_OPEN) and value.endswith(_CLOSE)):
         return value
     return b64decode(value[len(_OPEN) : -len(_CLOSE)], validate=True).decode()
@@ -55,7 +55,7 @@ class _Message(msgspec.Struct):
 
 
 class McpRequestInfo(RequestInfo):
-    """The data of an MCP request."""
+    """Data about an MCP request."""
 
     _source: McpPeer
 
@@ -102,7 +102,7 @@ class McpRequestInfo(RequestInfo):
     def meta(self) -> Mapping[str, Any] | None:
         http = self._source.http
         text = self._source.text if http is None else http.text
-        # A batch over HTTP is one text.
+        # A batch over HTTP is one body.
         if not text.lstrip().startswith(b"["):
             text = b"[%b]" % text
         try:

@@ -1,4 +1,4 @@
-"""Refusals of a call over MCP: a gate's challenge, and questions that need an answer first."""
+"""Refuses calls over MCP: a gate's challenge, and questions that need an answer first."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from .session import missing_capability
 
 _PURPOSE = b"round"
 LIFETIME = 600
-"""Seconds that a user may take to answer."""
+"""How many seconds a user has to answer."""
 
 
 class _State(msgspec.Struct, array_like=True):
@@ -60,7 +60,7 @@ _states = msgspec.msgpack.Decoder(_State)
 
 
 def recall(peer: McpPeer, retry: RetriedRequest, request: bytes, signer: Signer) -> None:
-    """Give the peer the client's answers from this request and earlier ones."""
+    """Set the client's answers from this request and earlier ones on the peer."""
     before: JsonObject = {}
     if retry.state is not None:
         packed = signer.verify(retry.state, _PURPOSE)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_LEVEL: Level = "info"
-"""The log level of a session until the client sets one."""
+"""A session's log level until the client sets one."""
 
 
 class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ def stateless_version(meta: Meta) -> Version:
 
 
 class Session:
-    """The session of one stateful client, from `initialize` until it disconnects."""
+    """One stateful client's session, from `initialize` until it disconnects."""
 
     __slots__ = ("_sent_info", "client", "level", "nonce", "subscriptions", "version")
 
@@ -145,9 +145,9 @@ class ServerInfo:
     def initialize(
         self, raw: Params, *, has_user: bool = False, has_session: bool = True
     ) -> tuple[Session, bytes]:
-        """Open a session; a client asking for an unknown version gets 2025-11-25.
+        """Open a session; a client asking for an unknown version is offered 2025-11-25.
 
-        *has_user* says whether the client is logged in, and so has its own tasks. Without
+        *has_user* says whether the client is logged in and so has its own tasks. Without
         *has_session*, only capabilities that need no session are included.
         """
         asked = read_params(raw, Initialize)
@@ -173,7 +173,7 @@ class ServerInfo:
     def capabilities(
         self, version: Version, *, has_user: bool = False, has_session: bool = True
     ) -> JsonObject:
-        """Return the capabilities served; a method of any other capability is not found."""
+        """Return the capabilities served; methods of other capabilities do not exist."""
         changes = {"listChanged": True} if has_session else {}
         found: JsonObject = {"tools": changes}
         if self._has_resources:

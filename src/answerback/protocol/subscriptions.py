@@ -105,7 +105,7 @@ class Subscription:
             self._send(frame)
 
     def end(self) -> None:
-        """Unsubscribe; may be called twice."""
+        """Unsubscribe; may be called more than once."""
         self._unsubscribe()
         if self._end_tasks is not None:
             self._end_tasks()

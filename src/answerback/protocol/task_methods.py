@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 RELATED_TASK = PREFIX + "related-task"
 POLL_MS = 500
-"""The milliseconds a client should wait between polls of a task."""
+"""How many milliseconds a client should wait between polls of a task."""
 _PAGE_SIZE = 100
 _WAIT_SECONDS = 3600.0
 _MAX_TTL = 1e15
@@ -115,7 +115,7 @@ class TaskMethods:
             if support == "required":
                 message = f"Tool {name} runs only as a task, which MCP {version.name} does not have"
                 raise RpcError(METHOD_NOT_FOUND, message)
-            return False  # The client waits for the result.
+            return False  # The client is waiting for the result.
         if support == "required" and asked.task is None:
             raise RpcError(METHOD_NOT_FOUND, f"Tool {name} runs only as a task; send params.task")
         if support == "forbidden" and asked.task is not None:
@@ -192,7 +192,7 @@ class TaskMethods:
         return await self._tool_result(task, peer)
 
     async def _ask(self, task: TaskRecord, key: str, peer: McpPeer) -> None:
-        """Ask the client a task's question, and give the task the answer."""
+        """Ask the client a task's question, and pass the answer to the task."""
         question = task.questions[key]
         if not peer.client.can_answer(Question(question.method, question.params)):
             return  # Another client may answer it.
@@ -289,7 +289,7 @@ def _rpc_error(task: TaskRecord) -> JsonObject:
 
 
 MAX_TASKS = 100
-"""The maximum number of tasks in one subscription; the others send no notifications."""
+"""The maximum number of tasks in one subscription; further tasks send no notifications."""
 
 
 class TaskFeed:
@@ -332,7 +332,7 @@ class TaskFeed:
 
 
 async def open_feed(methods: TaskMethods, ids: tuple[str, ...], peer: McpPeer) -> TaskFeed:
-    """Return a feed of those tasks that belong to the client."""
+    """Return a feed of the tasks that belong to the client."""
     owner = _owner(peer)
     found = [await methods.service.get(id, owner) for id in dict.fromkeys(ids[:MAX_TASKS])]
     return TaskFeed(methods, [task for task in found if task is not None], peer)

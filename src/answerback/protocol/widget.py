@@ -1,7 +1,7 @@
 """Widget: a page registered as a resource, with everything hosts need to know about it.
 
 Its HTML is completed with the bridge and with the origins that it may use. Tools name their widget
-in `meta`, in the keys of MCP Apps and in those of ChatGPT.
+in `meta`, using the keys of both MCP Apps and ChatGPT.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CSP(msgspec.Struct, frozen=True, kw_only=True):
                 raise TypeError(f"{name}={origins!r} should be a list of origins, such as {_LIST}")
             for origin in origins:
                 check_origin(origin, f"{name} of CSP", sockets=name == "connect")
-            # Sorted sets, so that a server's lists are always the same.
+            # Sorted sets, so that a server's lists are always in the same order.
             is_set = isinstance(origins, set | frozenset)
             msgspec.structs.force_setattr(self, name, tuple(sorted(origins) if is_set else origins))
 
@@ -111,7 +111,7 @@ class WidgetPage:
         self._source = source
         self._html = _completed(source, bridge=bridge)
         self.file = file
-        """The page's file; None if the author gave the text."""
+        """The page's file; None if the author passed the HTML itself."""
 
     def read(self) -> str:
         """Return the HTML for hosts; notify the resource's subscribers if the file has changed."""
@@ -185,10 +185,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class WidgetOptions(TypedDict, total=False):
-    """The options of `app.widget`."""
+    """Options for `app.widget`."""
 
     html: str
-    """The page's text."""
+    """The page's HTML."""
     path: str | os.PathLike[str]
     """The page's file; a relative path is relative to the file that calls `app.widget`."""
     csp: CSP
@@ -202,9 +202,9 @@ class WidgetOptions(TypedDict, total=False):
     permissions: Collection[str]
     """Any of "camera", "microphone", "geolocation" and "clipboardWrite"."""
     host: HostName
-    """Send the form for this host to every client; by default the host is detected."""
+    """Send the format for this host to every client; by default the host is detected."""
     requires: Sequence[Callable[..., Any]]
-    """The page's gates; those of its tools do not apply to it."""
+    """The page's gates; its tools' gates do not apply to it."""
     bridge: bool
     """Insert the script that connects the page to its host; True by default."""
 
@@ -271,7 +271,7 @@ def add_widget(app: Registry, name: object, options: WidgetOptions, author: str 
 
 
 def _source(name: str, options: WidgetOptions, author: str | None) -> tuple[str, str | None]:
-    """Return the page's text, and its file if any; *author* is the file that registers it."""
+    """Return the page's HTML, and its file if any; *author* is the file that registers it."""
     path = options.get("path")
     if path is None:
         return check_html(options.get("html")), None
@@ -337,7 +337,7 @@ class MissingWidget(ValueError):
 def with_widget_keys(options: ToolOptions) -> ToolOptions:
     """Return a tool's options with its widget's keys in `meta`, and with the hints.
 
-    Raises TypeError or ValueError if `meta` cannot take these keys.
+    Raises TypeError or ValueError if `meta` cannot hold these keys.
     """
     made: ToolOptions = {**options}
     widget = options.get("widget")

@@ -28,22 +28,22 @@ _TOPIC = "task"
 _POLL = 2.0
 """How often, in seconds, a process looks for changes even without a notice."""
 _REFRESH = 1.0
-"""Seconds before the length of a queue and the size of the table are read again."""
+"""How many seconds to wait before reading a queue's length and the table's size again."""
 _BATCH, _BATCHES = 1_000, 10
 """How many expired records one transaction removes, and the maximum transactions per cleanup."""
 _UNSERVED = 86_400
 """How many seconds past its expiry a task waits for a worker that has its tool."""
 _MAX_ROW = 2_000
-"""The maximum bytes in a row; PostgreSQL moves longer values into rows of a separate table."""
+"""The maximum size of a row in bytes; PostgreSQL moves longer values to a separate table."""
 _MAX_NOTED = 1_000
 """The maximum number of unreadable records that one process logs."""
 _MAX_CHANGED = 1_000
-"""The maximum number of unread changed ids; beyond it, any task may have changed."""
+"""The maximum number of unread changed ids; beyond that, any task may have changed."""
 _MAX_ID = 100
 _EXPIRY_LOCK = 0x616E7378
 _COLUMNS = "id, owner, lease, record, arguments, answers, result"
 _WAITING = "FROM answerback.tasks WHERE app = %s AND state = 'working' AND worker = ''"
-# Goes from tool to tool in the queue index, and takes the oldest tasks of each: a plain `tool =
+# Goes from tool to tool in the queue index, taking the oldest tasks of each: a plain `tool =
 # ANY(…)` ordered by number would read the waiting tasks of all other tools. With BETWEEN and
 # ordering by tool, the planner cannot use the number index instead.
 _OLDEST = f"""
@@ -258,7 +258,7 @@ class PostgresStore:
         """Do nothing: the server closes the state."""
 
     def _owner(self, owner: str) -> str:
-        """Return the value of the owner column; empty without an owner."""
+        """Return the value of the owner column; empty if there is no owner."""
         return self._fingerprints.of(place_of("owner", owner)).hex() if owner else ""
 
     def _with_key(self, cursor: Cursor[Row], owner: str, key: bytes | None) -> TaskRecord | None:
@@ -397,7 +397,7 @@ class PostgresChanges:
         """Do nothing: a notice ends every wait."""
 
 
-# A table's file keeps the space of removed rows for new ones, so its size is only an upper bound.
+# A table's file reuses the space of removed rows for new ones, so its size is only an upper bound.
 _SIZE = (
     "least(pg_total_relation_size(oid), "
     f"{_MAX_ROW} * (pg_stat_get_live_tuples(oid) + pg_stat_get_live_tuples(reltoastrelid)))"
@@ -453,7 +453,7 @@ class _Usage:
 
 
 def _may_exist(id: str) -> bool:
-    """Return whether an id from a client can be a task id; PostgreSQL refuses some texts."""
+    """Return whether an id from a client can be a task id; PostgreSQL rejects some strings."""
     return len(id) <= _MAX_ID and id.isascii() and "\0" not in id
 
 

@@ -51,7 +51,7 @@ def task_service(runtime: Runtime) -> TaskService:
 
 
 class TaskService:
-    """The task service of one runtime. Without an event loop, no method waits."""
+    """One runtime's task service. Without an event loop, no method waits."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.limits = runtime.registry.limits.tasks
@@ -84,8 +84,8 @@ class TaskService:
     ) -> TaskRecord | Outcome:
         """Start a call as a task; return a refusal or a question if it may not run.
 
-        *ttl* is how many seconds the client wants the task to be kept. If the idempotency *key* is
-        known, its task is returned and nothing runs. With *asks_later*, the task itself asks the
+        *ttl* is how many seconds the client wants the task to be stored. If the idempotency *key*
+        is known, its task is returned and nothing runs. With *asks_later*, the task itself asks the
         questions of its `Ask` parameters.
         """
         call.stage = "admit"
@@ -204,12 +204,12 @@ class TaskService:
         return lambda: self._waiters.pop(key, None) and None
 
     def _watch_closely(self) -> None:
-        """Poll more often for changes by other processes: a task has started, or a client waits."""
+        """Poll more often for other processes' changes: a task started, or a client is waiting."""
         if self._watch is not None:
             self._watch.wake()
 
     async def stop(self, seconds: float | None = None) -> None:
-        """Start no more tasks, and give the running ones the shutdown time to finish.
+        """Start no more tasks, and let the running ones finish within the shutdown time.
 
         *seconds* replaces the shutdown time. Tasks that do not finish are given up; another worker
         reruns the idempotent ones.
@@ -406,5 +406,5 @@ def _may_be_repeated(reply: Reply[Any]) -> bool:
 _TOO_LARGE: Reply[Any] = failure(
     "The call was made, but its reply was too large to store for repeated calls",
     code="TOO_LARGE",
-    hint="find out what the call changed in another way",
+    hint="check by other means what the call changed",
 )

@@ -52,7 +52,7 @@ CREATE INDEX IF NOT EXISTS expiry ON tasks (expires) WHERE expires IS NOT NULL;
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
-# Files from earlier versions get these when they are opened.
+# These are added to files from earlier versions when they are opened.
 _INDEXES = (
     "CREATE INDEX IF NOT EXISTS owners ON tasks (owner, number)",
     "CREATE INDEX IF NOT EXISTS queues ON tasks (tool, number)"
@@ -68,7 +68,7 @@ _UNFINISHED = (
 _BUSY_SECONDS = 5.0
 _READING, _WRITING = "reading", "writing"
 _URGENT_POLL, _IDLE_POLL = 0.01, 1.0
-"""Seconds before the file is checked again; `TaskWatch` adds 0.01 between two checks."""
+"""The polling interval in seconds; `TaskWatch` adds 0.01 between two checks."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _records = msgspec.msgpack.Decoder(TaskRecord)
@@ -84,7 +84,7 @@ class SQLiteStore:
     """Stores tasks in a file that only this user can read; creates it if needed.
 
     Each process opens the file on first use, so a store may be created before workers fork.
-    With *durable*, changes survive a power failure: each waits for the disk. *clock* is for tests.
+    With *durable*, changes wait for the disk and survive a power failure. *clock* is for tests.
     """
 
     blocks = True
@@ -183,7 +183,7 @@ class SQLiteStore:
         return bool(self._failing)
 
     def try_to_write(self) -> None:
-        # It is written even if it does not change.
+        # The value is written even if it has not changed.
         statement = f"PRAGMA user_version = {SCHEMA_VERSION}"
         self._write(lambda connection: connection.execute(statement))
 
@@ -317,7 +317,7 @@ class SQLiteStore:
 
 
 class SQLiteChanges:
-    """Polls for changes by another process; it does not see which record changed."""
+    """Polls for changes by another process; it cannot tell which record changed."""
 
     def __init__(self, store: SQLiteStore) -> None:
         self._store = store
@@ -436,7 +436,7 @@ def _columns(task: TaskRecord) -> tuple[Any, ...]:
 
 def _add_tool(connection: Connection) -> None:
     """Add the column to a file from an older version; its waiting tasks are in no tool's queue."""
-    if "tool" not in _columns_of(connection):  # Another process may have been faster.
+    if "tool" not in _columns_of(connection):  # Another process may have added it already.
         connection.execute("ALTER TABLE tasks ADD COLUMN tool TEXT NOT NULL DEFAULT ''")
 
 

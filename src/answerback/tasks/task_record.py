@@ -1,4 +1,4 @@
-"""TaskRecord: the one record of a call that outlives its request. Stores keep it, wires show it."""
+"""TaskRecord: the single record of a call that outlives its request."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ FINAL: frozenset[State] = frozenset({"completed", "failed", "cancelled"})
 
 
 class TaskUser(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a user that a task keeps, without the token, headers and other claims."""
+    """The part of a user that a task stores, without the token, headers or other claims."""
 
     subject: str
     issuer: str = ""
@@ -127,12 +127,12 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool: str
     arguments: bytes
     owner: str = ""
-    """A digest of issuer and subject; empty without auth."""
+    """A digest of the issuer and subject; empty without auth."""
     user: TaskUser | None = None
     wire: str = "memory"
     """The wire that received the call."""
     protocol: str = ""
-    """The version of MCP; empty on other wires."""
+    """The MCP version; empty on other wires."""
     caller: str = ""
     """The client's address, for call records."""
     can: Abilities = Abilities()
@@ -220,7 +220,7 @@ def new_id() -> str:
 
 
 def task_user(user: object) -> TaskUser | None:
-    """Return the part of *user* that a task keeps; None unless *user* is a User from `auth=`."""
+    """Return the part of *user* that a task stores; None unless *user* is a User from `auth=`."""
     if not isinstance(user, User):
         return None
     return TaskUser(

@@ -35,18 +35,18 @@ T = TypeVar("T")
 LEASE = 30.0
 """How many seconds a claim lasts; its worker renews it three times in that time."""
 _FIRST_RETRY, _LAST_RETRY = 0.1, 5.0
-"""Seconds before the next attempt to write a result."""
+"""How many seconds to wait before trying to write a result again."""
 
 
 class Slots:
-    """How many more tasks this worker may run; any thread may use it."""
+    """How many more tasks this worker may run. Thread-safe."""
 
     def __init__(self, count: int) -> None:
         self._free = count
         self._lock = threading.Lock()
 
     def take(self, count: int) -> int:
-        """Take up to *count* slots; return how many."""
+        """Take up to *count* slots; return how many were taken."""
         with self._lock:
             taken = max(min(count, self._free), 0)
             self._free -= taken
@@ -81,7 +81,7 @@ class TaskRun:
         self.running: asyncio.Task[None] | None = None
 
     def cancel(self) -> None:
-        """End the run. Any thread may call this; a plain function keeps running in its thread."""
+        """End the run, from any thread; a plain function keeps running in its own thread."""
         if not self.peer.cancelled:
             self.peer.cancel()
             if not self.loop.is_closed():
@@ -93,7 +93,7 @@ class TaskRun:
 
 
 class TaskRunner:
-    """Any thread may use a runner, except for methods that need an event loop."""
+    """Thread-safe, except for methods that need an event loop."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class TaskRunner:
         self._worker = new_worker_name()
         self._claims = count(1)
         self._pending_undos: dict[Callable[[], object], float | None] = {}
-        """Functions that undo writes once the store answers; each is repeated until this time."""
+        """Functions that undo writes once the store responds; each is repeated until this time."""
         self.keyed: set[str] = set()
         """The names that hold the claims of keyed calls."""
         self._on_change = on_change
@@ -138,7 +138,7 @@ class TaskRunner:
         return self.keyed | {run.task.worker for run in tuple(self.runs.values())}
 
     def undo_later(self, undo: Callable[[], object]) -> None:
-        """Call *undo* once the store answers, such as after a write that may have taken effect."""
+        """Call *undo* once the store responds, such as after a write that may have taken effect."""
         self._pending_undos[undo] = None
 
     def run_pending_undos(self) -> None:
@@ -154,7 +154,7 @@ class TaskRunner:
                 del self._pending_undos[undo]
 
     def release(self, id: str, claim: dict[str, Any]) -> None:
-        """Let another worker have a task that was claimed here but not started; may block."""
+        """Let another worker claim a task that was claimed here but not started; may block."""
         self._store.change(id, partial(released, **claim))
 
     def start(self, task: TaskRecord) -> None:
@@ -285,7 +285,7 @@ class TaskRunner:
         )
         try:
             outcome = await self._runtime.handlers.tools(call)
-        except Exception:  # noqa: BLE001 -- a bug of ours ends one task, not the runner
+        except Exception:  # noqa: BLE001 -- our bug ends one task, not the runner
             log_internal_error(f"the task of {task.tool!r}")
             return partial(refused, **run.claim, error=ToolError("Internal error"))
         if call.tool is None:
@@ -433,7 +433,7 @@ class TaskWatch:
                 seconds = _GAP
             except Unavailable:
                 seconds = _AFTER_FAILURE  # Already logged.
-            except Exception:  # noqa: BLE001 -- the tasks of this worker need the watch
+            except Exception:  # noqa: BLE001 -- this worker's tasks need the watch
                 log_internal_error("maintaining tasks")
                 seconds = _AFTER_FAILURE
 
@@ -453,7 +453,7 @@ class TaskWatch:
 
         None means that any task may have changed.
         """
-        # Before asking the store: a task claimed in the meantime is not in its answer.
+        # Before querying the store: a task claimed in the meantime is not in the result.
         runs = tuple(self._runner.runs.values())
         held = set()
         if runs:
@@ -476,7 +476,7 @@ class TaskWatch:
         self._runner.run_pending_undos()
         self._store.remove_expired()
         now = self._store.now()
-        # After a clock jump or a store outage, workers get time to renew their claims; at the start
+        # After a clock jump or a store outage, workers have time to renew their claims; at startup
         # too, because the store may have been unavailable until then.
         ticks = monotonic()
         before, self._clocks = self._clocks, (now, ticks)
@@ -518,7 +518,7 @@ def is_lost(claim: Claim, now: float) -> bool:
 
 @lru_cache(1)
 def _machine() -> str:
-    """Return the running machine and the namespace of process ids; each container has its own.
+    """Return the running machine and its process id namespace; each container has its own.
 
     The namespace's number is the same on most machines, so the machine's boot id is needed too.
     """

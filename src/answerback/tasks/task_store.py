@@ -1,4 +1,4 @@
-"""TaskStore: the rules for every store of task records, and the in-memory store."""
+"""TaskStore: the protocol for task stores, and the in-memory store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .task_record import TaskRecord
 from .transitions import GRACE, claimed
 
 Change: TypeAlias = Callable[[TaskRecord, float], "TaskRecord | None"]
-"""A function from `transitions` with its arguments; it gets the record and the store's time.
+"""A function from `transitions` with its arguments; it receives the record and the store's time.
 
 Returning None leaves the record as it is."""
 
@@ -41,15 +41,15 @@ class TaskChanges(Protocol):
         """
 
     def wake(self) -> None:
-        """End a wait that is not urgent, or the next one; any thread may call this."""
+        """End a wait that is not urgent, or the next one. May be called from any thread."""
 
 
 class TaskStore(Protocol):
-    """Any thread may use a store. Each method is one atomic step, even across processes.
+    """Stores are thread-safe. Each method is one atomic step, even across processes.
 
     All times in records come from the store: the clocks of the processes that share it may differ.
     A store that cannot be read or written raises Unavailable, or Uncertain if the write may have
-    taken effect; every record that it has returned stays stored.
+    taken effect; every record that it has returned remains stored.
     """
 
     @property
@@ -88,7 +88,7 @@ class TaskStore(Protocol):
     def page(
         self, owner: str | None, after: str | None, count: int, *, newest_first: bool = False
     ) -> list[TaskRecord]:
-        """Return tasks in order of creation or the reverse; with *owner* None, those of all owners.
+        """Return tasks in order of creation or the reverse; with *owner* None, for all owners.
 
         *after* is the id of the previous page's last task.
         """
@@ -97,14 +97,14 @@ class TaskStore(Protocol):
         """Remove a record."""
 
     def remove_expired(self) -> int:
-        """Remove expired records and return how many; if there are many, some are left for later.
+        """Remove expired records and return how many were removed; some may be left for later.
 
         Running and waiting tasks are not removed: they were promised to a client.
         """
 
     @property
     def is_failing(self) -> bool:
-        """Whether the store could not be read or written last time."""
+        """Whether the last attempt to read or write the store failed."""
 
     def try_to_write(self) -> None:
         """Find out whether the store can be written again; `is_failing` says so."""
@@ -138,7 +138,7 @@ class StoreUsage(Protocol):
     """Counts the tasks in a store."""
 
     def bytes_with(self, task: TaskRecord) -> int:
-        """Return the size of all records, and of this one."""
+        """Return the size of all records, including this one."""
 
     def has_queued(self, tool: str, count: int) -> bool:
         """Return whether at least *count* of the tool's tasks are waiting for a worker."""
@@ -198,7 +198,7 @@ class ExpiryClock:
 _RECORD_BYTES = 1024
 """Approximate size of a record without its arguments and result."""
 _EXPIRED_AT_A_TIME = 1_000
-"""How many expired records are checked in one step, because an event loop is blocked meanwhile."""
+"""How many expired records are checked in one step, since this blocks an event loop."""
 
 
 class MemoryStore:
@@ -336,7 +336,7 @@ class MemoryStore:
             self._queues.setdefault(task.tool, set()).add(task.id)
         else:
             self._leave_queue(task)
-        # A later expiry is noticed when the earlier heap entry is due.
+        # A later expiry is detected when the earlier heap entry is due.
         known = None if before is None else before.expires
         if task.expires is not None and (known is None or task.expires < known):
             heappush(self._expiries, (task.expires, task.id))

@@ -1,7 +1,7 @@
 """The changes to a task's record, each a pure function that a store applies as one atomic step.
 
-A function gets the record and the store's time. It returns the changed record, or None if the
-change is not allowed: the task has ended, or the worker that asks has lost its claim. So the rules
+Each function takes the record and the store's time. It returns the changed record, or None if the
+change is not allowed: the task has ended, or the worker has lost its claim. So the rules
 are in one place for every store.
 """
 

@@ -34,12 +34,12 @@ class Source(msgspec.Struct, frozen=True):
     filled: frozenset[str] = frozenset()
     """The parameters that `functools.partial` filled by name."""
     given: Any = None
-    """The `__signature__` that replaces the function's own parameters; None without one."""
+    """The `__signature__` that replaces the function's own parameters; None if there is none."""
 
     @property
     def is_generator(self) -> bool:
         """Whether calling the function returns a generator, plain or async."""
-        function: Any = self.function  # mypy takes the field for a method
+        function: Any = self.function  # mypy mistakes the field for a method
         return is_generator(function)
 
 
@@ -101,7 +101,7 @@ def callable_kind(fn: Any) -> CallableKind:
         fn = fn.func
     outer: Any = getattr(fn, "__func__", fn)
     if not isinstance(outer, FunctionType):
-        outer = getattr(type(fn), "__call__", fn)  # noqa: B004 -- the function of the class
+        outer = getattr(type(fn), "__call__", fn)  # noqa: B004 -- the class's function
     code = outer.__code__
     is_generator = bool(inner & (_GENERATOR | _ASYNC_GENERATOR))
     return CallableKind(
@@ -127,14 +127,14 @@ def resolved_hints(source: Source) -> dict[str, Any]:
     """Return the resolved annotations of the parameters and of the return value."""
     if source.given is None:
         return get_type_hints(source.function, include_extras=True)
-    function: Any = source.function  # mypy takes the field for a method
+    function: Any = source.function  # mypy mistakes the field for a method
     given = {name: each.annotation for name, each in source.given.parameters.items()}
     given["return"] = source.given.return_annotation
     missing = source.given.empty
     if sys.version_info >= (3, 14):
         import annotationlib
 
-        # `__annotations__` would raise for an undefined name, even of a parameter left out here.
+        # `__annotations__` would raise for an undefined name, even for a parameter left out here.
         every = annotationlib.get_annotations(function, format=annotationlib.Format.FORWARDREF)
     else:
         every = function.__annotations__
@@ -190,7 +190,7 @@ def open_parameters(source: Source) -> Iterator[tuple[str, Any]]:
 
 
 def _own_parameters(source: Source) -> Iterator[tuple[str, Any]]:
-    function: Any = source.function  # mypy takes the field for a method
+    function: Any = source.function  # mypy mistakes the field for a method
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
     keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]

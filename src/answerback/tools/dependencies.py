@@ -192,7 +192,7 @@ async def _close_async(opened: list[Any], exc: BaseException | None) -> None:
                 await manager.__aexit__(*_exc_info(failure))
             else:
                 manager.__exit__(*_exc_info(failure))
-        except BaseException as other:  # noqa: BLE001 -- raised below, after the others are left
+        except BaseException as other:  # noqa: BLE001 -- raised below, once all have exited
             failure = other
     if failure is not None and failure is not exc:
         raise failure
@@ -270,7 +270,7 @@ class _PlainCall:
 
 
 class _HeldOnLoop:
-    """A plain tool's async generator: one task on the loop enters and leaves it."""
+    """A plain tool's async generator: one task on the loop enters and exits it."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Parses docstrings in the Google, NumPy and Sphinx styles; knows nothing about signatures.
 
-A line that does not clearly begin a section is left in the description.
+A line that does not clearly start a section is left in the description.
 """
 
 import re
@@ -51,7 +51,7 @@ Reader = Callable[[str], Entry | None]
 
 
 class Docstring(msgspec.Struct, frozen=True):
-    """A docstring's parts; `description` has all of its prose and its examples."""
+    """A docstring's parts; `description` contains all of its prose and examples."""
 
     description: str = ""
     arguments: dict[str, str] = msgspec.field(default_factory=dict)
@@ -90,7 +90,7 @@ def parse(doc: str | None) -> Docstring:
             prose.append(lines[at])
             at += 1
         else:
-            # Prose after the section begins a new paragraph.
+            # Prose after the section starts a new paragraph.
             prose.append("")
             if section.kind == "examples":
                 prose += [*lines[at : section.end], ""]

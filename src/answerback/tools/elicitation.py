@@ -1,4 +1,4 @@
-"""Forms: a question to the user, and how its answer becomes a value of a type."""
+"""Forms: questions to the user, and how the answers become typed values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _arguments(name: str, annotation: object) -> Arguments:
 
 
 class Form:
-    """A question whose answer has a type, or fits the author's JSON Schema.
+    """A question whose answer has a type, or matches the author's JSON Schema.
 
     *answer* is the type or the schema. An object's members are the form's fields; a
     value of any other type is one field, called *name*.
@@ -79,9 +79,9 @@ class Form:
         return Question("elicitation/create", params, self._key)
 
     async def ask(self, peer: Peer, kept: JsonObject | None = None) -> Json:
-        """Return the user's answer; at a terminal, invalid fields are asked for again.
+        """Return the user's answer; in a terminal, invalid fields are asked for again.
 
-        MCP's result is put into *kept* under the question's key.
+        MCP's result is stored in *kept* under the question's key.
         """
         question = self.question()
         result = await peer.ask(question)

@@ -1,6 +1,6 @@
 """Messages for names from other frameworks and from the conventions, and for misspelt names.
 
-`HINTS` has the forty names that FastMCP and official SDK servers use most. The module is loaded
+`HINTS` lists the forty names that FastMCP and official SDK servers use most. The module is loaded
 when a name is refused, or when another framework is loaded too.
 """
 
@@ -57,7 +57,7 @@ HINTS: dict[str, dict[str, str]] = {
         "streamable_http_app": "write app.asgi()",
         "sse_app": "write app.asgi(), which serves streamable HTTP, the successor of SSE, at /mcp",
         "custom_route": "write @app.route('/path', methods=['GET'])",
-        "settings": "give settings to the command: serve --host 127.0.0.1 --port 8000",
+        "settings": "pass settings to the command: serve --host 127.0.0.1 --port 8000",
         "add_middleware": "write App(middleware=[timing]), with async def timing(call, next); "
         "wrap app.asgi() in middleware for HTTP",
     },
@@ -71,7 +71,7 @@ HINTS: dict[str, dict[str, str]] = {
         "for questions",
     },
 }
-"""What to write instead of a name, by the place where an author writes it."""
+"""What to write instead of a name, by where the name is used."""
 
 CONVENTIONS = {
     "createsuccessresponse": "write success(data), or success(text, data, meta)",
@@ -212,17 +212,17 @@ def package_hint(name: str, known: Collection[str]) -> str:
 
 
 def refuse_run_options(options: dict[str, object]) -> NoReturn:
-    """Raise TypeError for options to `app.run`, which takes command-line words."""
+    """Raise TypeError for options to `app.run`, which takes command-line arguments."""
     name = min(options)
-    hint = HINTS["option"].get(name, "it takes the words of a command line, as in app.run(['mcp'])")
+    hint = HINTS["option"].get(name, "it takes command-line arguments, as in app.run(['mcp'])")
     raise TypeError(f"app.run takes no {name}=; {hint}")
 
 
 def refuse_text(arguments: str) -> NoReturn:
-    """Raise TypeError for a string where `app.run` takes a list of words."""
+    """Raise TypeError for a string where `app.run` takes a list."""
     words = {"stdio": ["mcp"], "http": ["serve"], "sse": ["serve"], "streamable-http": ["serve"]}
     wanted = words.get(arguments, arguments.split())
-    raise TypeError(f"app.run takes a list of words, not {arguments!r}; write app.run({wanted!r})")
+    raise TypeError(f"app.run takes a list, not {arguments!r}; write app.run({wanted!r})")
 
 
 def missing_type_hint(parameter: str, function: str) -> str:
@@ -274,7 +274,7 @@ _FILLED_IN: dict[tuple[str, str], str] = {
 
 
 def refuse_foreign_marker(parameter: str, annotation: object, default: object, where: str) -> None:
-    """Raise TypeError, which names *where*, for a parameter that another framework would fill in.
+    """Raise a TypeError naming *where* for a parameter that another framework would fill in.
 
     Such a parameter must never become an argument. The frameworks are not imported: their objects
     are recognised by their classes' modules.

@@ -1,8 +1,8 @@
 """Tools that return `Page[T]`, or an iterator, which is read into one page.
 
-Such a tool has a `cursor` argument. Callers see cursors only in signed form, so a function gets
-back what it wrote itself. A cursor may also point into a page that was stored because it exceeded
-the caller's budget or limit; then the function does not run again.
+Such a tool has a `cursor` argument. Callers see cursors only in signed form, so a function only
+receives cursors it wrote itself. A cursor may also point into a page that was stored because it
+exceeded the caller's budget or limit; then the function does not run again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .tool import Tool
 
 MAX_ITEMS = 100_000
-"""How many items are read from an iterator."""
+"""The maximum number of items read from an iterator."""
 CURSOR = "cursor"
 _ASYNC_ITERATORS = (AsyncIterator, AsyncGenerator)
 _ITERATORS = (Iterator, Generator, *_ASYNC_ITERATORS)
@@ -64,7 +64,7 @@ _tokens = msgspec.msgpack.Decoder(CursorToken)
 
 
 def paged_type(annotation: object) -> object | None:
-    """Return the type that a tool with this return annotation sends; None without pages.
+    """Return the type that a tool with this return annotation sends; None if it has no pages.
 
     It is `Page[T]` for an iterator, and `Page[T]` or `Reply[Page[T]]` unchanged.
     """
@@ -90,7 +90,7 @@ def with_pages(tool: Tool, signature: Signature) -> Signature:
     if signature.argument_object is not None:
         raise TypeError(
             f"{tool.owner} returns pages and takes all arguments as one object; name each "
-            "argument, so that the argument cursor can be added"
+            "argument, so that a cursor argument can be added"
         )
     own = next((each for each in signature.parameters if each.target == CURSOR), None)
     if own is not None and set(get_args(own.annotation)) != {str, type(None)}:
@@ -173,7 +173,7 @@ def _read(value: object, sign: Sign) -> object:
 
 
 async def _read_on_loop(value: object, sign: Sign) -> object:
-    """Do the same as `_read`, for a coroutine's result and for an async iterator."""
+    """Like `_read`, for a coroutine's result and for an async iterator."""
     if isinstance(value, CoroutineType):
         value = await value
     if not isinstance(value, AsyncIterator):
@@ -198,16 +198,16 @@ def _whole_page(items: list[Any]) -> Page[Any]:
 
 
 def open_cursor(cursor: str, call: RunningCall) -> CursorToken:
-    """Return a cursor's content; raises ToolError if the tool did not give it to this user."""
+    """Return a cursor's content; raises ToolError if the tool did not issue it to this user."""
     packed = process_signer().verify(cursor, _PURPOSE)
     token = None if packed is None else _tokens.decode(packed)
     if token is None or token.tool != call.name or token.owner != call.owner:
-        raise _wrong_cursor("the cursor is not one that this tool gave you")
+        raise _wrong_cursor("this tool did not issue that cursor to you")
     return token
 
 
 def _opened(cursor: str) -> CursorToken:
-    """Do the same for the current call; its other arguments must be those of the first page."""
+    """Like `open_cursor`, for the current call; its other arguments must match the first page's."""
     call = _call()
     token = open_cursor(cursor, call)
     if token.part is not None and token.arguments != _digest(call.arguments):
@@ -253,7 +253,7 @@ async def _continued(part: StoredPart) -> Page[Any]:
     runtime = call.runtime
     room = None
     tool = call.tool
-    # Other wires send everything, a task's reply is stored as it is, and a text may be shorter than
+    # Other wires send everything, a task's reply is stored as is, and text may be shorter than
     # the JSON of its data.
     if tool and call.wire == "mcp" and call.stage == "whole" and tool.shape.structured:
         room = tool.budget

@@ -15,9 +15,9 @@ class Message(msgspec.Struct, frozen=True):
     """One message in a prompt."""
 
     content: Block | str
-    """A text or a content block."""
+    """A string or a content block."""
     role: Literal["user", "assistant"] = "user"
-    """The role of the speaker."""
+    """The speaker's role."""
 
 
 class Prompt(Tool):

@@ -59,7 +59,7 @@ class Refusal(ToolError):
 
 
 class BuiltinGate(ABC):
-    """A gate from `answerback.gates`; it says more about itself than an author's function does."""
+    """A gate from `answerback.gates`, which describes itself; an author's function does not."""
 
     inline: bool = False
     """True if it never blocks, so that it can run in place."""
@@ -115,9 +115,9 @@ class Gate:
         hints = _checked_hints(fn)
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.context, *parameters = hints
-        """The name of the first parameter, which gets the Context."""
+        """The name of the first parameter, which receives the Context."""
         self.parameters: tuple[str, ...] = tuple(parameters)
-        """The parameters of the tool that the gate takes."""
+        """The tool's parameters that the gate takes."""
         self.hints = hints
         self.inline = isinstance(fn, BuiltinGate) and fn.inline
         """True if it never blocks, so that it runs in place."""
@@ -148,7 +148,7 @@ class Gate:
                 )
 
     def arguments(self, tool: Tool, decoded: dict[str, Any]) -> dict[str, Any]:
-        """Return the gate's parameter values; one from a default factory is reused for the tool."""
+        """Return the gate's arguments; a value from a default factory is reused for the tool."""
         found: dict[str, Any] = {}
         if (received := tool.signature.argument_object) is not None:
             return {name: decoded[name] for name in self.parameters if name == received.parameter}
@@ -214,7 +214,7 @@ class Gates:
 
 
 def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) -> None:
-    """Give *tool* the app's gates *before*, followed by its own gates."""
+    """Set the gates of *tool*: the app's gates, *before*, and then its own."""
     own = tool.settings.requires if tool.gates is None else tool.gates.declared
     given = (*before, *own)
     tool.gates = Gates(given, tool, timeout) if given else None

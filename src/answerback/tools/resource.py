@@ -1,4 +1,4 @@
-"""Resources: functions whose results clients read, at one URI or at the URIs of a template.
+"""Resources: functions whose results clients read, at one URI or at URIs matching a template.
 
 A template's pattern is bounded, and a value from a URI cannot leave its folder.
 """
@@ -201,7 +201,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*\Z")
 
 
 class ResourceOptions(CommonOptions, total=False):
-    """The options of `@app.resource`."""
+    """Options for `@app.resource`."""
 
     mime: str
     """The media type of the contents."""
@@ -212,7 +212,7 @@ class ResourceOptions(CommonOptions, total=False):
     content_meta: Mapping[str, Any]
     """The `_meta` of the contents in `resources/read`, which is where hosts look for a widget's."""
     allow_paths: Sequence[str]
-    """The parameters that may be any path; the others cannot leave a folder, as `../x` would."""
+    """The parameters that accept any path; others reject paths out of a folder, such as `../x`."""
 
 
 class Resource(Tool):
@@ -272,7 +272,7 @@ class Resource(Tool):
             for name, value in values.items()
         ]
         arguments = self.signature.from_strings(pairs)
-        # Check the texts before and after reading: types may split, decode or encode a text.
+        # Check the strings before and after conversion: types may split, decode or encode a string.
         if any(
             _leaves_its_folder(values[name]) or _leaves_its_folder(arguments[name])
             for name in values.keys() - self._any_path
@@ -286,7 +286,7 @@ class Resource(Tool):
 
 
 def _leaves_its_folder(value: object) -> bool:
-    """Return whether *value*, or a text in a list or object, is a path out of its folder.
+    """Return whether *value*, or a string in a list or object, is a path out of its folder.
 
     Such paths have more `..` than folders before them, are absolute, or have a drive or a NUL.
     Both `/` and the backslash are separators, because Windows accepts both.
@@ -345,6 +345,6 @@ def contents_of(resource: Resource, uri: str, reply: Reply[Any]) -> list[Embedde
 def content_meta_of(meta: Mapping[str, Any], block: Embedded) -> dict[str, Any]:
     """Return a content's `_meta`: the resource's *meta*, then the block's.
 
-    `resources/read` has no block around the content, so the block's `_meta` counts too.
+    `resources/read` has no block around the content, so the block's `_meta` is used too.
     """
     return {**meta, **(block.meta or {}), **(block.content_meta or {})}

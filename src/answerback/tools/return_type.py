@@ -57,7 +57,7 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     form: Literal["reply", "flagged"] | None = None
     """Set if the declared class itself says whether the call failed.
 
-    "reply": all its members are those of a reply, so every value is a finished reply. "flagged": it
+    "reply": it has only a reply's members, so every value is a finished reply. "flagged": it
     also has other members, so only its failures are finished replies.
     """
     free_data: bool = False
@@ -145,7 +145,7 @@ def _read_data_type(annotation: object, contract: Contract, where: str) -> Retur
 
 
 def _nested_blocks(data: object, where: str) -> Literal["none", "possible", "declared"]:
-    """Return whether the type has content blocks; raise UnservableType if it cannot be served.
+    """Return whether the type contains content blocks; raise UnservableType if it cannot be served.
 
     A name that is not yet defined passes: the first call reads the annotation again.
     """

@@ -24,10 +24,10 @@ MarkerT = TypeVar("MarkerT")
 
 
 class AllArguments:
-    """A mark for the parameter that receives all arguments: `params: Annotated[T, AllArguments]`.
+    """Marks the parameter that receives all arguments: `params: Annotated[T, AllArguments]`.
 
     The type is the schema of the arguments: a TypedDict, a dataclass, a Struct or a model.
-    `dict[str, Any]` takes any arguments, or those of the tool's `input_schema`.
+    `dict[str, Any]` accepts any arguments, or those in the tool's `input_schema`.
     """
 
 
@@ -38,20 +38,20 @@ def is_all_arguments(annotation: object) -> bool:
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """A mark for a parameter that the user answers: `sure: Annotated[bool, Ask("Delete all?")]`.
+    """Marks a parameter that the user answers: `sure: Annotated[bool, Ask("Delete all?")]`.
 
     The parameter is not one of the tool's arguments, so a model cannot answer it.
     """
 
     message: str
-    """The question that the user reads."""
+    """The question shown to the user."""
 
 
 class Depends:
-    """A mark for a parameter that a function fills: `pool: Annotated[Pool, Depends(get_pool)]`.
+    """Marks a parameter that a function fills: `pool: Annotated[Pool, Depends(get_pool)]`.
 
-    *function* may take the context, and have dependencies itself. The parameter is not one of the
-    tool's arguments, so no schema contains it.
+    *function* may take the context and have its own dependencies. The parameter is not one of the
+    tool's arguments, so it is not in any schema.
     """
 
     __slots__ = ("function",)
@@ -65,7 +65,7 @@ class Depends:
 
 
 class Header(msgspec.Struct, frozen=True):
-    """A mark for an argument that MCP clients also send in a header, `Mcp-Param-NAME`.
+    """Marks an argument that MCP clients also send in a header, `Mcp-Param-NAME`.
 
     Proxies and gateways can read the header: never mark a secret.
     """
@@ -101,14 +101,14 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[Parameter, ...]
     """The parameters marked with `Ask`, which the user answers."""
     dependencies: dict[str, Callable[..., Any]]
-    """The functions of the parameters marked with `Depends`, by parameter name."""
+    """The functions for the parameters marked with `Depends`, by parameter name."""
     header_params: dict[tuple[str, ...], str]
     """The headers for the arguments marked with `Header`, by argument path."""
     returns: object
     """The return annotation; `Any` if the function has none."""
 
     def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
-        """Return the argument object for `name=value` strings, read by the arguments' types."""
+        """Return the argument object for `name=value` strings, parsed according to their types."""
         from ..types.values_from_text import from_strings
 
         return from_strings(self.parameters, pairs)
@@ -196,7 +196,7 @@ class _SignatureReader:
             group.append(read_parameter(parameter, annotation, default, where))
 
     def signature(self) -> Signature:
-        """Return all parameters; raise TypeError for parameters that exclude each other."""
+        """Return all parameters; raise TypeError for parameters that cannot be combined."""
         if len(self._contexts) > 1:
             raise TypeError(f"{self._owner} takes more than one Context; one is enough")
         if self._objects or self._keywords is not None:
@@ -255,7 +255,7 @@ def explain_undefined_names(owner: str, source: Source) -> Iterator[None]:
 
 
 def _missing_type_message(parameter: str, owner: str, source: Source) -> str:
-    function: Any = source.function  # mypy takes the field for a method
+    function: Any = source.function  # mypy mistakes the field for a method
     if parameter in ("self", "cls"):
         name = function.__name__
         return f"{owner} is a method; register it from an object: app.add_tool(thing.{name})"

@@ -52,17 +52,17 @@ def check_tool_name(name: object) -> str:
 class Tool:
     """A registered function; `settings` has all its options, including defaults.
 
-    Decoders are built at the first call, schemas when listed.
+    Decoders are built on the first call, schemas when the tool is listed.
     """
 
     path: tuple[Registry, ...] = ()
     """The app that serves the tool, then each included app down to the one that owns it."""
     middleware: tuple[Any, ...] = ()
-    """The middleware around its run, from the apps in `path`, in this order."""
+    """The middleware that wraps each run, from the apps in `path`, in this order."""
     gates: Gates | None = None
-    """The gates that a caller must pass before the function runs; None without gates."""
+    """The gates that a caller must pass before the function runs; None if there are none."""
     policy: ToolPolicy | None = None
-    """Its limits, breaker and retries; None without them."""
+    """Its limits, breaker and retries; None if it has none."""
     has_gates_or_policy = False
     """True if the tool has either, so that calls to other tools skip both checks."""
     is_paged = False
@@ -76,7 +76,7 @@ class Tool:
 
     def __init__(self, fn: Callable[..., Any], settings: ToolSettings, contract: Contract) -> None:
         self.contract = contract
-        # A function made by `wrap` is served without it: a tool treats its result the same way.
+        # A function made by `wrap` is served unwrapped: a tool treats its result the same way.
         wrapped = getattr(fn, "made_by_wrap", None)
         if wrapped is not None and wrapped.made is not fn:
             wrapped = None
@@ -93,7 +93,7 @@ class Tool:
         self.name = self._check_name(settings.name or name)
         self.title = settings.title
         self.security_schemes = read_security_schemes(settings, self.noun)
-        """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
+        """How a caller authenticates, for hosts; it is listed, but not enforced."""
         self.timeout = settings.timeout
         if settings.limit or settings.breaker or settings.retry:
             self.policy = policy_of(settings)
@@ -191,7 +191,7 @@ class Tool:
 
     @cached_property
     def has_lines(self) -> bool:
-        """Whether a text over MCP names the blocks that hosts may not show."""
+        """Whether MCP replies have a text block that names the blocks hosts may not show."""
         return self.contract.message and self.settings.message and self.noun == "tool"
 
     def sent_shape(self, shape: Shape) -> Shape:
@@ -220,7 +220,7 @@ class Tool:
 
     @cached_property
     def output(self) -> Output:
-        """The return value's encoder, which also checks it."""
+        """The return value's encoder, which also checks the value."""
         if self.settings.output_schema is not None:
             from ..types.schema_arguments import SchemaOutput
 
@@ -273,7 +273,7 @@ class Tool:
         return list(self.input_schema.get("properties", ()))
 
     def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
-        """Return the argument object for `name=value` strings, read by the arguments' types."""
+        """Return the argument object for `name=value` strings, parsed according to their types."""
         if self.signature.argument_object is None:
             return self.signature.from_strings(pairs)
         from ..types.schema_arguments import parameters_of
@@ -327,7 +327,7 @@ def _may_have_pages(annotation: object) -> bool:
 
 
 def _with_advice(exc: UnservableType, parameter: Parameter, where: str) -> UnservableType:
-    """Return the error, with advice about `Depends` if the type is a class without JSON."""
+    """Return the error, with advice about `Depends` if the type is a class with no JSON form."""
     kind = parameter.annotation
     if exc.where != where or not isinstance(kind, type) or kind.__module__ == "builtins":
         return exc

@@ -1,4 +1,4 @@
-"""The options of tools, resources and prompts: their types, checks and defaults.
+"""Options for tools, resources and prompts: their types, checks and defaults.
 
 A new option is a key in a TypedDict here, a field of `ToolSettings` with its default and,
 if a value can be wrong, a row in `_CHECKS`. Options with several parts are values from
@@ -61,12 +61,12 @@ if TYPE_CHECKING:
 
 
 class CommonOptions(TypedDict, total=False):
-    """The options that tools, resources and prompts share."""
+    """Options shared by tools, resources and prompts."""
 
     name: str
     """1 to 128 characters of `A-Z a-z 0-9 _ . -`; by default the function's name."""
     title: str
-    """The name that people see."""
+    """The display name."""
     description: str
     """What it does, for models; by default the docstring."""
     icons: Sequence[Icon]
@@ -80,23 +80,23 @@ class CommonOptions(TypedDict, total=False):
 
 
 class ToolOptions(CommonOptions, total=False):
-    """The options of `@app.tool` and `app.add_tool`."""
+    """Options for `@app.tool` and `app.add_tool`."""
 
     examples: Sequence[Mapping[str, Any]]
     """Argument objects, shown in the OpenAPI document."""
     raises: Sequence[type[ToolError]]
     """The errors that callers should expect, for the OpenAPI document."""
     input_schema: dict[str, Any]
-    """For `**kwargs` or `Annotated[dict, AllArguments]`, the schema that arguments must fit.
+    """For `**kwargs` or `Annotated[dict, AllArguments]`, the schema that arguments must match.
 
     For other functions it is only shown: their parameters decide what is accepted.
     """
     output_schema: dict[str, Any]
-    """The schema that results must fit; for a function that declares no return type."""
+    """The schema that results must match; for a function that declares no return type."""
     inline: bool
     """Run a plain `def` in place, not in a thread; for quick functions that never block."""
     timeout: float | None
-    """The seconds that a call, or with `retry=` each attempt, may take.
+    """How many seconds a call may take, or each attempt with `retry=`.
 
     By default the app's `Limits(seconds=…)` applies; without it, there is no time-out."""
     retry: PolicyPart | None
@@ -106,7 +106,7 @@ class ToolOptions(CommonOptions, total=False):
     limit: PolicyPart | Sequence[PolicyPart] | None
     """Refuses excess calls: Limit("10/s", per="user")."""
     budget: int
-    """How many characters of a reply MCP sends: larger ones are cut, and link to the full reply."""
+    """How many characters of a reply MCP sends; longer replies are cut and link to the full one."""
     values: Values
     """How arguments are read and the result is sent: Values(lenient=False, nan="null")."""
     read_only: bool
@@ -114,7 +114,7 @@ class ToolOptions(CommonOptions, total=False):
     destructive: bool
     """A hint for hosts: the tool may delete or overwrite something."""
     idempotent: bool
-    """A second call with the same arguments changes nothing more; a repeated call is then safe."""
+    """Calling again with the same arguments changes nothing more, so repeating a call is safe."""
     open_world: bool
     """A hint for hosts: the tool works with the outside world, such as the web."""
     task: TaskMode | Task
@@ -124,7 +124,7 @@ class ToolOptions(CommonOptions, total=False):
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool's options, with defaults for those that the author did not give."""
+    """A tool's options, with defaults for those the author left out."""
 
     name: str | None = None
     title: str | None = None
@@ -156,7 +156,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_key: bool = False
     widget: str | None = None
     chosen: frozenset[str] = frozenset()
-    """The options that the tool or its app set; an app that includes it sets the others."""
+    """The options that the tool or its app set; an app that includes it sets the rest."""
 
     @property
     def hints(self) -> dict[str, bool]:
@@ -237,7 +237,7 @@ def limits_of(settings: ToolSettings) -> tuple[PolicyPart, ...]:
 
 
 def policy_of(settings: ToolSettings) -> ToolPolicy | None:
-    """Return the policy for a tool with these options; None without limits, breaker and retry."""
+    """Return a tool's policy; None if it has no limits, breaker or retry."""
     parts = (*limits_of(settings), settings.breaker, settings.retry)
     first = next((each for each in parts if each is not None), None)
     return None if first is None else first.policy_for(settings)
