@@ -142,7 +142,7 @@ def _shortened(value: Any) -> Any:
 
 
 def main(folder: str) -> None:
-    """Write every page, and delete the pages of rules that no longer exist."""
+    """Write every page, and delete pages for rules that no longer exist."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     written = pages()
