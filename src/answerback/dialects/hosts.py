@@ -363,8 +363,8 @@ HOSTS: dict[str, Host] = {
         lines={**_RESOURCES_AND_LINKS, "audio": _saved_line},
         date="2026-10-05",
         source="anthropics/claude-code #79944, #54737, #72271, #53453; code.claude.com/docs/en/mcp",
-        size="warns at 10,000 tokens; from 50,000 characters or 25,000 tokens on, a file and a "
-        'preview of 2 KB, unless the tool has `_meta["anthropic/maxResultSizeChars"]`; '
+        size="warns at 10,000 tokens; from 50,000 characters or 25,000 tokens, a file and a "
+        '2 KB preview, unless the tool has `_meta["anthropic/maxResultSizeChars"]`; '
         "an error is cut at about 11,000 characters",
         cut=_cut_by_claude_code,
         images="shown if the reply has no data",
@@ -375,7 +375,7 @@ HOSTS: dict[str, Host] = {
         custom_show=_codex,
         date="2026-08-22",
         source="openai/codex codex-rs/protocol/src/models.rs; #38287",
-        size="cuts out the middle at 10,000 tokens",
+        size="drops the middle at 10,000 tokens",
         cut=_cut_by_codex,
         images="shown if the reply has no data",
     ),
@@ -399,9 +399,9 @@ HOSTS: dict[str, Host] = {
         custom_show=_kimi_code,
         date="2026-11-17",
         source="the package @moonshot-ai/kimi-code 2.1.0",
-        size="from 50,000 characters on, a file, the first 4,096 and the last 1,024",
+        size="from 50,000 characters, a file, plus the first 4,096 and the last 1,024",
         cut=_cut_by_kimi_code,
-        images="shown, links to images too; at most 10 MB each",
+        images="shown, including links to images; at most 10 MB each",
     ),
     "opencode": Host(
         title="opencode 1.18.34",
@@ -409,7 +409,7 @@ HOSTS: dict[str, Host] = {
         custom_show=_opencode,
         date="2026-11-17",
         source="the package opencode-ai 1.18.34; anomalyco/opencode #38923",
-        size="from 2,000 lines or 50 KB on, a file and the first lines",
+        size="from 2,000 lines or 50 KB, a file and the first lines",
         cut=_cut_by_opencode,
         images="shown, links to images are not",
     ),

@@ -145,7 +145,7 @@ class Failure(TypedDict):
     retryable: NotRequired[Retryable]
     hint: NotRequired[ErrorHint]
     kind: NotRequired[
-        Annotated[str, Meta(description="The known code whose status a custom code has")]
+        Annotated[str, Meta(description="The known code whose status a custom code uses")]
     ]
 
 
@@ -216,7 +216,7 @@ _RETRY_AFTER: Schema = {
 }
 _REFERENCE: Schema = {
     "type": "string",
-    "description": "The reference under which the server's log has the full error",
+    "description": "The reference for finding the full error in the server's log",
 }
 _PROBLEMS: Schema = {
     "type": "array",

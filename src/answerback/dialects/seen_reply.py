@@ -92,7 +92,7 @@ def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
     model = HOSTS.get(host) or FRAMEWORKS.get(host)
     if model is None:
         known = ", ".join([*HOSTS, *FRAMEWORKS])
-        raise ValueError(f"no host or framework is called {host!r}; there are {known}")
+        raise ValueError(f"no host or framework is called {host!r}; choose from {known}")
     shown = model.show(result)
     parts, note = [_block(each) for each in shown.parts], ""
     if model.cut is not None:

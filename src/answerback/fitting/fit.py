@@ -294,7 +294,7 @@ def notes(cuts: Sequence[CutNote]) -> tuple[Block, ...]:
         return ()
     lines = [_line(each) for each in cuts[:_SHOWN]]
     if more := len(cuts[_SHOWN:]):
-        lines.append(f"Other lists and texts that were cut: {more:,}.")
+        lines.append(f"Other lists and text blocks that were cut: {more:,}.")
     uris = dict.fromkeys(each.uri for each in cuts)
     return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
 

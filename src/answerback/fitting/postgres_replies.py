@@ -93,7 +93,7 @@ class PostgresReplies:
         try:
             body = self._sealer.open(bytes(sealed), self._place(owner, digest))
         except CannotOpen as exc:
-            logger().error("a full reply of %r cannot be read: %s", tool, exc)
+            logger().error("cannot read a full reply from %r: %s", tool, exc)
             return None
         return StoredReply(tool, b"".join(body[part] for part in parts) if parts else body)
 

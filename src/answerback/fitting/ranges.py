@@ -87,8 +87,8 @@ def range_of(body: bytes, part: ReplyPart) -> Range:
     if first != '"':
         kind = "an object" if first == "{" else "one value"
         raise InvalidInput(
-            f"offset and limit need a list or a text, but {_named(part.path)} is {kind}",
-            hint="give the path of a list or a text, or leave offset and limit out",
+            f"offset and limit need a list or a string, but {_named(part.path)} is {kind}",
+            hint="give the path of a list or a string, or leave out offset and limit",
         )
     text = _text.decode(found)
     pieces: Sequence[str] = split_lines(text) if part.unit == "lines" else text

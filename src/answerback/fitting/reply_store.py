@@ -307,7 +307,7 @@ class StoredReplies:
         try:
             id = await self._off_loop(len(body), self._add, body, owner)
         except Unavailable as exc:
-            logger().warning("a full reply of %r cannot be stored: %s", owner.tool, exc)
+            logger().warning("cannot store a full reply from %r: %s", owner.tool, exc)
             return None
         self._removing.wake()
         return PREFIX + id
@@ -335,7 +335,7 @@ class StoredReplies:
         try:
             await self._off_loop(LARGE_BODY, self._store.forget_session, session)
         except Unavailable as exc:
-            logger().warning("the full replies of a session cannot be removed: %s", exc)
+            logger().warning("cannot remove a session's full replies: %s", exc)
 
     def close(self) -> None:
         _close(self._removing, self._store)

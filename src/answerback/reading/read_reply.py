@@ -311,7 +311,7 @@ def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
             return _read_result(result, hints, "result")
         case {"code": _}:
             return Reply(error=json_rpc_error(found)), ()
-    raise MalformedReply("it is a JSON-RPC request or notification, and not a response")
+    raise MalformedReply("it is a JSON-RPC request or notification, not a response")
 
 
 def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tuple[Any, ...]]:

@@ -231,7 +231,7 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
             raise ValueError(f"{other.name!r} is or includes {app.name!r}: apps must not be cyclic")
         mine, theirs = app.composed(), other.composed()
         if any(each is other and known == prefix for each, known in mine.included):
-            raise ValueError(f"{app.name!r} already includes {other.name!r}; give a prefix")
+            raise ValueError(f"{app.name!r} already includes {other.name!r}; pass a prefix")
         is_first = all(each is not other for each, _ in mine.included)
         if is_first:
             mine.check_include(other)

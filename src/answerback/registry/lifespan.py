@@ -185,7 +185,7 @@ def _takes_app(function: Any) -> bool:
     """Return whether the function accepts the app; raises TypeError if it cannot be a lifespan."""
     kind = type(function)
     if not callable(function) or is_async(function) or hasattr(kind, "__enter__"):
-        raise TypeError(f"lifespan is a {kind.__name__} object; give the function itself")
+        raise TypeError(f"lifespan is a {kind.__name__} object; pass the function itself")
     if isinstance(function, FunctionType) and is_generator(function):
         raise TypeError(
             f"lifespan {function.__name__!r} is a generator; decorate it with "

@@ -47,7 +47,7 @@ def validate(
     """
     if dialect is not None and dialect not in DIALECTS:
         there = ", ".join(DIALECTS)
-        raise ValueError(f"no dialect is called {dialect!r}; there are {there}")
+        raise ValueError(f"no dialect is called {dialect!r}; choose from {there}")
     if schema is None and version is None:
         context = NO_CONTEXT
     else:
@@ -329,7 +329,7 @@ def _reply_pointer(pointer: str, reply: Reply[Any]) -> str:
         case "_meta", _:
             return "/".join(["/meta", *path])
         case "content", [index, *rest]:
-            # The dialect adds a text block if the content lacks the text; the reply does not have it.
+            # If the content lacks the text, the dialect adds a block that is not in the reply.
             written = content_with_text(reply, shape_of(reply), STANDARD)
             added = len(written) > len(reply.content)
             is_first = added and written[1:] == reply.content

@@ -156,7 +156,7 @@ def empty_error_message(reply: ReplyView) -> Faults:
     # In the other dialects, the AB1xx rules report a missing message.
     if reply.dialect != "mcp" and not texts:
         return ()
-    return [Fault(texts[0][0] if texts else "", "the failure says nothing")]
+    return [Fault(texts[0][0] if texts else "", "the failure has no message")]
 
 
 @rule(
@@ -174,7 +174,7 @@ def vague_error_message(reply: ReplyView) -> Faults:
     if not texts or not all(len(text) < 80 and _VAGUE.fullmatch(text.strip()) for _, text in texts):
         return ()
     pointer, text = texts[0]
-    return [Fault(pointer, f"the failure says no more than {quoted(text.strip(), 80)}")]
+    return [Fault(pointer, f"the failure says only {quoted(text.strip(), 80)}")]
 
 
 @rule(

@@ -236,7 +236,7 @@ def _is_table(values: list[Any]) -> bool:
 @rule(
     "AB307",
     scope=Scope(dialects=MCP, plain_replies="json"),
-    hint="send the result itself, not its JSON in a text",
+    hint="send the result itself, not its JSON as text",
     bad=text_result('{"content":[{"type":"text","text":"5 °C"}],"isError":false}'),
     good=text_result("5 °C"),
 )
@@ -350,7 +350,7 @@ def data_too_new(reply: ReplyView) -> Faults:
     scope=Scope(dialects=MCP, when="success", plain_replies="none"),
     severity="warning",
     hint="make each half complete: repeat the text in a member of the data, such as message, with "
-    "images by name or link, and repeat the data as JSON in a text",
+    "images by name or link, and repeat the data as JSON in a text block",
     bad=text_result("Found 1 account: savings", structuredContent={"total": 12.5}),
     good=blocks_result(
         {"type": "text", "text": "Found 1 account: savings"},

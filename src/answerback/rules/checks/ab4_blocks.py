@@ -276,7 +276,7 @@ def bytes_as_text(reply: ReplyView, text: str, index: int) -> Faults:
     if text.startswith(_BYTES_AS_TEXT):
         return [Fault(f"/content/{index}/text", "the text is a file's bytes")]
     if len(text) > 80 and _BASE64_AS_TEXT.match(text) and _BASE64_AS_TEXT.fullmatch(text):
-        return [Fault(f"/content/{index}/text", "the text is the base64 of an image or of audio")]
+        return [Fault(f"/content/{index}/text", "the text is an image or audio in base64")]
     return ()
 
 

@@ -271,7 +271,7 @@ def rewrite_file(
             is_changed = write(copy)
         if is_changed:
             if _version(os.stat(target)) != _version(before):
-                raise CannotRewrite(f"{path} changed in the meantime, and was not repaired")
+                raise CannotRewrite(f"{path} changed while it was being read, and was not repaired")
             _replace(target, name, before)
     finally:
         with suppress(FileNotFoundError):
