@@ -236,7 +236,7 @@ def test_fix_leaves_a_file_alone_that_was_written_to_meanwhile(tmp_path: Path) -
         copy.write(b"repaired")
         return True
 
-    with file.open("rb") as source, pytest.raises(CannotRewrite, match="changed in the meantime"):
+    with file.open("rb") as source, pytest.raises(CannotRewrite, match="while it was being read"):
         rewrite_file(str(file), source, write)
 
     assert file.read_text() == f"{NULLS}\n{GOOD}\n"

@@ -162,7 +162,7 @@ def test_metadata_of_an_author_is_shown_by_kimi_code_only() -> None:
 
 def test_an_unknown_host_is_refused_with_the_names_that_there_are() -> None:
     with pytest.raises(
-        ValueError, match="no host or framework is called 'clippy'; there are claude-code, cod"
+        ValueError, match="no host or framework is called 'clippy'; choose from claude-code, cod"
     ):
         BOTH.as_seen_by("clippy")
 

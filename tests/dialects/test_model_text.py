@@ -214,7 +214,7 @@ def test_an_empty_success_says_that_it_is_one() -> None:
 
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_a_text_without_a_visible_character_is_not_sent_as_it_is(text: str) -> None:
-    assert success(text).for_model() == "[the tool returned an empty text]"
+    assert success(text).for_model() == "[the tool returned empty text]"
 
 
 def test_a_long_text_is_cut_with_a_note_that_says_how_much() -> None:

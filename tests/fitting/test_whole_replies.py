@@ -110,8 +110,11 @@ def test_the_ranges_of_a_list_and_a_text_are_the_whole(kept_url: str) -> None:
             "path=rows",
             "the reply has nothing at path='rows'; the reply has 'items', 'log', 'total'",
         ),
-        ("path=total&limit=1", "offset and limit need a list or a text, but 'total' is one value"),
-        ("limit=1", "offset and limit need a list or a text, but the reply is an object"),
+        (
+            "path=total&limit=1",
+            "offset and limit need a list or a string, but 'total' is one value",
+        ),
+        ("limit=1", "offset and limit need a list or a string, but the reply is an object"),
         ("ofset=1", "a range has no 'ofset'; did you mean 'offset'?"),
     ],
 )

@@ -245,8 +245,8 @@ def two_parameters(app: App, other: int) -> Any: ...
         (bare_generator, "decorate it with contextlib.asynccontextmanager"),
         (bare_async_generator, "decorate it with contextlib.asynccontextmanager"),
         (two_parameters, "it is given the app, or nothing"),
-        (5, "give the function itself"),
-        (contextmanager(bare_generator)(), "give the function itself"),
+        (5, "pass the function itself"),
+        (contextmanager(bare_generator)(), "pass the function itself"),
     ],
 )
 def test_what_cannot_be_a_lifespan_is_refused_when_the_app_is_made(

@@ -95,7 +95,7 @@ def test_a_whole_reply_whose_owner_was_changed_in_the_database_cannot_be_read(
         connection.execute("UPDATE answerback.wholes SET owner = ''")
 
     assert store.get("id", "ada") is None
-    assert "a full reply of 'report' cannot be read" in caplog.text
+    assert "cannot read a full reply from 'report'" in caplog.text
 
 
 def test_a_whole_reply_is_read_from_the_database_without_overhead(

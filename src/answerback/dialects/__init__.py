@@ -1,6 +1,6 @@
-"""Dialects: the forms that a reply takes on a wire (mcp, rest, envelope, problem).
+"""Dialects: the forms a reply can take on a wire (mcp, rest, envelope, problem).
 
-Each dialect writes replies and reads them back. What it reads back is what it can carry:
+Each dialect writes replies and reads them back. Only what it can carry survives the round trip:
 
     write(read(write(r))) == write(r)
     read(write(r)) == carried(r)
@@ -67,7 +67,7 @@ def read(
 def as_sent(
     reply: Reply[Any], dialect: Dialect, contract: Contract | None = None
 ) -> dict[str, Any]:
-    """Return the JSON object that is sent for the reply; an image's bytes become a block."""
+    """Return the JSON object sent for the reply; an image's bytes become a block."""
     contract = contract or reply.contract or (ENVELOPE if dialect == "envelope" else STANDARD)
     written = write(reply, dialect, reply.shape or shape_of(reply, contract), contract)
     if not written.media_type.endswith("json"):

@@ -12,16 +12,16 @@ MEDIA_TYPES: dict[str, Dialect] = {
     "application/vnd.answerback.mcp+json": "mcp",
     "application/vnd.answerback.envelope+json": "envelope",
 }
-"""The media types that name a dialect; of two with equal quality, the first wins."""
+"""The media types that name a dialect; if two have equal quality, the first wins."""
 
 _DEFAULTS = (JSON, "application/*", "*/*")
-"""The media types that request the contract's own dialect, the most specific first."""
+"""The media types that request the contract's own dialect, most specific first."""
 
 
 def choose(accept: str | None, contract: Contract, *, failed: bool) -> Dialect:
-    """Return a reply's dialect; the contract's own if no requested media type matches.
+    """Return a reply's dialect, or the contract's own if no requested media type matches.
 
-    A dialect requested by name wins over `application/json` of the same quality.
+    A dialect requested by name wins over `application/json` with the same quality.
     `problem` is used only for replies that *failed*, so a client can name it along with another.
     """
     # Most clients send one of these: skip parsing.
@@ -54,7 +54,7 @@ def prefers_html(accept: str) -> bool:
 
 
 def _quality(asked: dict[str, float], media: str) -> float:
-    """Return the quality of the most specific entry that matches *media*; 0 if none does."""
+    """Return the quality of the most specific entry that matches *media*, or 0 if none does."""
     entries = (media, media.partition("/")[0] + "/*", "*/*")
     return next((asked[entry] for entry in entries if entry in asked), 0.0)
 

@@ -1,4 +1,4 @@
-"""Functions that several dialects share: JSON, timestamps, `_meta`, blocks and errors."""
+"""Functions shared by several dialects: JSON, timestamps, `_meta`, blocks and errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..core.reply import Error, Reply
 from ..errors import CODES, UNKNOWN_ERROR, MalformedReply, code_for_status
 
 META_PREFIX = "answerback/"
-"""The prefix of Answerback's own keys in `_meta`; an author's keys with it are not sent."""
+"""The prefix of Answerback's own keys in `_meta`; an author's keys that use it are not sent."""
 ADDED = META_PREFIX + "added"
 """The key that names the member of structuredContent that is not part of the data.
 
@@ -31,7 +31,7 @@ def encoded_data(reply: Reply[Any]) -> bytes:
 
 
 def as_received(value: Any) -> Any:
-    """Return *value* as a client decodes its JSON: a tuple is a list, a date is a string."""
+    """Return *value* as a client would decode its JSON: a tuple as a list, a date as a string."""
     return None if value is None else msgspec.json.decode(encode(value))
 
 
@@ -53,7 +53,7 @@ def read_timestamp(timestamp: Any) -> datetime:
 
 
 def author_meta(meta: Any) -> dict[str, Any]:
-    """Return the author's keys in a `_meta`: those without our prefix."""
+    """Return the author's keys in a `_meta`, i.e. the keys without our prefix."""
     if not isinstance(meta, dict):
         return {}
     return {key: value for key, value in meta.items() if not str(key).startswith(META_PREFIX)}
@@ -68,13 +68,13 @@ def refusal_meta(error: Error, url: str | None, feature: str | None) -> dict[str
 
 
 def answerback_meta(meta: Any, name: str) -> dict[str, Any]:
-    """Return the object under our key *name* in a `_meta`, else an empty one."""
+    """Return the object under our key *name* in a `_meta`, or an empty one."""
     found = meta.get(META_PREFIX + name) if isinstance(meta, dict) else None
     return found if isinstance(found, dict) else {}
 
 
 def without_added(sent: Any, meta: Any) -> Any:
-    """Return structuredContent without the member that the result's `_meta` calls added."""
+    """Return structuredContent without the member that the result's `_meta` marks as added."""
     name = meta.get(ADDED) if isinstance(meta, dict) else None
     if not isinstance(name, str) or not isinstance(sent, dict):
         return sent
@@ -88,7 +88,7 @@ def is_added(block: Any) -> bool:
 
 
 def without_none(**members: Any) -> dict[str, Any]:
-    """Return the members that are not None: an absent member is left out, never sent as null."""
+    """Return the members that are not None: a missing value is left out, never sent as null."""
     return {name: value for name, value in members.items() if value is not None}
 
 
@@ -136,14 +136,14 @@ def read_annotations(found: Any) -> Annotations | None:
 
 
 def is_retryable(error: Error) -> bool:
-    """Return the error's own `retryable` if it is set, else that of its code in the table."""
+    """Return the error's own `retryable` if it is set, or its code's value in the table."""
     return error.row.retryable if error.retryable is None else error.retryable
 
 
 def write_error(error: Error) -> dict[str, Any]:
     """Return an error's members in the envelope.
 
-    `retryable: false` is written only for codes that the table calls retryable.
+    `retryable: false` is written only for codes that are retryable in the table.
     """
     again = is_retryable(error) or (False if error.row.retryable else None)
     details = details_object(error.details)
@@ -154,7 +154,7 @@ def write_error(error: Error) -> dict[str, Any]:
 def details_object(details: Any) -> Any:
     """Return an error's details as the envelope requires them: an object.
 
-    Details that are not an object become one whose only member is `details`. So do details
+    Details that are not an object become an object whose only member is `details`. So do details
     that already have that form, so that `details_from_object` restores them.
     """
     found = details if isinstance(details, dict) else as_received(details)
@@ -177,7 +177,7 @@ def read_error(found: dict[str, Any], message: str) -> Error:
 
 
 def project_error(error: Error) -> Error:
-    """Return the error as a client reads it from mcp or the envelope."""
+    """Return the error as a client would read it from mcp or the envelope."""
     again = is_retryable(error)
     return msgspec.structs.replace(error, details=as_received(error.details), retryable=again)
 

@@ -1,6 +1,6 @@
 """The envelope dialect: `success, timestamp, content, data | error`, with its own blocks.
 
-A block's bytes become a `data:` URL. Values without a member in the convention's envelope are
+A block's bytes become a `data:` URL. Values that have no member in the convention's envelope are
 written as additional members (`title`, `mimeType`, `annotations`, `_meta`, `meta`).
 """
 
@@ -35,9 +35,9 @@ from .mcp_blocks import MEDIA
 from .reply_text import content_with_text, message_from_text
 
 ALT_TEXT_ADDED = META_PREFIX + "filled-in"
-"""In a block's `_meta`: its `altText` was added only because the envelope requires one."""
+"""In a block's `_meta`: the `altText` was added only because the envelope requires one."""
 URL_OF_AUTHOR = META_PREFIX + "address"
-"""In a block's `_meta`: its `data:` URL is the author's own and was not made from bytes."""
+"""In a block's `_meta`: the `data:` URL is the author's own and was not made from bytes."""
 BASE64 = ";base64,"
 
 
@@ -129,7 +129,7 @@ def write_block(block: Block) -> dict[str, Any]:
 
 
 def read_block(found: Any) -> Block:
-    """Read a block; one of an unknown type becomes a text block with its text or its JSON."""
+    """Read a block; an unknown type becomes a text block with the block's text or JSON."""
     if not isinstance(found, dict):
         raise MalformedReply(f"a content item must be an object, not {type(found).__name__}")
     match found.get("type"):

@@ -33,7 +33,7 @@ def own_block(value: Any) -> Block:
 
 
 def result_object(result: Any) -> dict[str, Any]:
-    """Return the MCP result of an SDK's `CallToolResult` or FastMCP's `ToolResult`."""
+    """Return the MCP result for an SDK's `CallToolResult` or FastMCP's `ToolResult`."""
     if not hasattr(result, "to_mcp_result"):
         found: dict[str, Any] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         # Version 2 marks the result as complete, which every tool result is.
@@ -52,7 +52,7 @@ _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 
 
 def take_blocks(value: Any, content: Sequence[Any] = ()) -> tuple[Any, tuple[Block, ...]]:
-    """Replace each block in *value* with a name; return it, and *content* with these blocks.
+    """Replace each block in *value* with a name; return it, and *content* with the blocks added.
 
     A value without blocks is returned unchanged.
     """
@@ -61,7 +61,7 @@ def take_blocks(value: Any, content: Sequence[Any] = ()) -> tuple[Any, tuple[Blo
 
 
 def with_blocks_as_content(reply: dict[str, Any]) -> dict[str, Any]:
-    """Return a finished reply with the blocks from its other members moved into its content."""
+    """Return a finished reply with the blocks in its other members moved into its content."""
     others = {name: each for name, each in reply.items() if name != "content"}
     listed = reply.get("content")
     blocks = listed if isinstance(listed, list | tuple) else ()
@@ -79,7 +79,7 @@ class _Taker:
         self._names: dict[int, tuple[Any, str]] = {}
 
     def take(self, value: Any, around: tuple[int, ...]) -> Any:
-        """Return the value without blocks; *around* holds the ids of the enclosing values."""
+        """Return the value without its blocks; *around* holds the ids of the enclosing values."""
         if type(value) in _PLAIN or id(value) in around or len(around) > MAX_DEPTH:
             return value
         if is_block(value):
@@ -125,7 +125,7 @@ class _Taker:
         return written
 
     def _name(self, value: Any) -> str:
-        """Return a block's text or URI, or its kind and number; all but texts join the content."""
+        """Return a block's text or URI, or its kind and number; add all but text to the content."""
         if id(value) in self._names:
             return self._names[id(value)][1]
         block = own_block(value)

@@ -1,6 +1,6 @@
-"""Modelled hosts and frameworks: what each shows its model of an MCP result.
+"""Modelled hosts and frameworks: how much of an MCP result each shows its model.
 
-The tables give the date and the source of what each does. Nothing here runs a host or a framework;
+The tables give a date and a source for each entry. Nothing here runs a host or a framework;
 `tests/matrix` runs the frameworks, and a test compares these models with its table. A block that no
 source describes counts as not shown.
 """
@@ -15,7 +15,7 @@ import msgspec
 from .common import NOT_JSON, encode
 
 CHARACTERS_PER_TOKEN = 4
-"""An estimate that several hosts also use."""
+"""An estimate that several hosts use too."""
 Half: TypeAlias = Literal["structuredContent", "content", "both"]
 """The half of a result that a host shows."""
 Json: TypeAlias = dict[str, Any]
@@ -24,12 +24,12 @@ Describe: TypeAlias = Callable[[Json], str | None]
 
 
 class OutputPart(NamedTuple):
-    """A text or a media block shown to the model, and pointers to the parts of the result in it."""
+    """Text or a media block shown to the model, with pointers to the parts of the result in it."""
 
     pointers: tuple[str, ...]
     text: str = ""
     media: Json | None = None
-    """An image or audio, as an MCP block."""
+    """An MCP image or audio block."""
 
 
 class HostOutput(NamedTuple):
@@ -42,33 +42,33 @@ class HostOutput(NamedTuple):
 
 
 class CutByHost(NamedTuple):
-    """The texts that remain of an oversized reply, and what happened to the rest."""
+    """The text left of an oversized reply, and what happened to the rest."""
 
     texts: list[str]
     note: str
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
-    """A host or a framework: how it shows a result, and the date and source of that fact."""
+    """A host or a framework: how it shows a result, with a date and a source for that."""
 
     title: str
     half: Half
-    """What it shows of a result whose halves differ."""
+    """What it shows when a result's halves differ."""
     date: str
     source: str
     size: str = "not known"
     """What it does with a large reply."""
     images: str = "shown"
     lines: Mapping[str, Describe] = {}
-    """Functions for the texts that replace blocks, by the block's type."""
+    """Functions that return the text that replaces a block, by block type."""
     media: tuple[str, ...] = ("image",)
-    """The types of blocks that the model gets unchanged."""
+    """The block types that are passed to the model unchanged."""
     flags_failure: bool = True
-    """False if the model gets only a failure's text, without the flag."""
+    """False if the model sees only a failure's text, without the flag."""
     custom_show: Callable[[Json], HostOutput] | None = None
-    """For a host that the members above cannot describe."""
+    """For hosts that the members above cannot describe."""
     cut: Callable[[list[str], Json, int | None], CutByHost | None] | None = None
-    """Cuts oversized texts; returns None if nothing is cut."""
+    """Cuts oversized text; returns None if nothing is cut."""
 
     def show(self, result: Json) -> HostOutput:
         """Return the parts of a result that are shown to the model."""
@@ -100,7 +100,7 @@ def json_text(value: object) -> str:
 
 
 def decoded(text: object) -> object:
-    """Decode a text that is a JSON object or array; return any other value unchanged."""
+    """Decode a string that is a JSON object or array; return any other value unchanged."""
     if not isinstance(text, str) or not text.lstrip().startswith(("{", "[")):
         return text
     try:
@@ -118,7 +118,7 @@ def content_blocks(result: Json) -> Iterator[tuple[str, Json]]:
 
 
 def resource_in(block: Json) -> Json:
-    """Return an embedded block's resource; an empty dict if it has none."""
+    """Return an embedded block's resource, or an empty dict if it has none."""
     found = block.get("resource")
     return found if isinstance(found, dict) else {}
 
@@ -130,7 +130,7 @@ def _data(result: Json) -> OutputPart:
 def _content(
     result: Json, lines: Mapping[str, Describe], media: tuple[str, ...]
 ) -> list[OutputPart]:
-    """Return the content's parts: texts, *media* blocks unchanged, and *lines* for the others."""
+    """Return the content's parts: text, *media* blocks unchanged, and *lines* for the others."""
     found = (_part(at, block, lines, media) for at, block in content_blocks(result))
     return [each for each in found if each is not None]
 
@@ -182,7 +182,7 @@ _TEXTS_AND_URIS: dict[str, Describe] = {"resource": _resource_text, "resource_li
 
 
 def _codex(result: Json) -> HostOutput:
-    # The model gets no flag for a failure, only its text.
+    # The model sees no flag for a failure, only its text.
     if has_data(result):
         return HostOutput("structuredContent", [_data(result)], failed=False)
     blocks = list(content_blocks(result))
@@ -282,14 +282,14 @@ def _pydantic_ai(result: Json) -> HostOutput:
 
 
 def _llama_index(result: Json) -> HostOutput:
-    """Show the complete result as Python writes it, with `_meta` and the bytes of images."""
+    """Show the repr of the complete result, including `_meta` and the bytes of images."""
     names = {"_meta": "meta", "content": "content", "structuredContent": "structured_content"}
     members = [f"{shown}={result.get(name)!r}" for name, shown in names.items()]
     return _one_text(result, " ".join([*members, f"is_error={is_failed(result)}"]))
 
 
 def _google_genai(result: Json) -> HostOutput:
-    """Show the complete result as JSON, with `_meta` and the bytes of images."""
+    """Show the complete result as JSON, including `_meta` and the bytes of images."""
     return _one_text(result, json_text({"error" if is_failed(result) else "result": result}))
 
 
@@ -363,8 +363,8 @@ HOSTS: dict[str, Host] = {
         lines={**_RESOURCES_AND_LINKS, "audio": _saved_line},
         date="2026-10-05",
         source="anthropics/claude-code #79944, #54737, #72271, #53453; code.claude.com/docs/en/mcp",
-        size="warns at 10,000 tokens; from 50,000 characters or 25,000 tokens on, a file and a "
-        'preview of 2 KB, unless the tool has `_meta["anthropic/maxResultSizeChars"]`; '
+        size="warns at 10,000 tokens; from 50,000 characters or 25,000 tokens, a file and a "
+        '2 KB preview, unless the tool has `_meta["anthropic/maxResultSizeChars"]`; '
         "an error is cut at about 11,000 characters",
         cut=_cut_by_claude_code,
         images="shown if the reply has no data",
@@ -375,7 +375,7 @@ HOSTS: dict[str, Host] = {
         custom_show=_codex,
         date="2026-08-22",
         source="openai/codex codex-rs/protocol/src/models.rs; #38287",
-        size="cuts out the middle at 10,000 tokens",
+        size="drops the middle at 10,000 tokens",
         cut=_cut_by_codex,
         images="shown if the reply has no data",
     ),
@@ -399,9 +399,9 @@ HOSTS: dict[str, Host] = {
         custom_show=_kimi_code,
         date="2026-11-17",
         source="the package @moonshot-ai/kimi-code 2.1.0",
-        size="from 50,000 characters on, a file, the first 4,096 and the last 1,024",
+        size="from 50,000 characters, a file, plus the first 4,096 and the last 1,024",
         cut=_cut_by_kimi_code,
-        images="shown, links to images too; at most 10 MB each",
+        images="shown, including links to images; at most 10 MB each",
     ),
     "opencode": Host(
         title="opencode 1.18.34",
@@ -409,7 +409,7 @@ HOSTS: dict[str, Host] = {
         custom_show=_opencode,
         date="2026-11-17",
         source="the package opencode-ai 1.18.34; anomalyco/opencode #38923",
-        size="from 2,000 lines or 50 KB on, a file and the first lines",
+        size="from 2,000 lines or 50 KB, a file and the first lines",
         cut=_cut_by_opencode,
         images="shown, links to images are not",
     ),
@@ -466,7 +466,7 @@ FRAMEWORKS: dict[str, Host] = {
     "mcp-use": _framework(
         "mcp-use 1.7.1",
         "content",
-        # Links are written as Python writes them.
+        # Links are written as their Python repr.
         lines={"resource": _resource_text, "resource_link": repr},
         media=("image", "audio"),
         flags_failure=False,

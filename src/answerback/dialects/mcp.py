@@ -41,7 +41,7 @@ CUT = META_PREFIX + "cut"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 """MCP's own key in `_meta` for the server's name and version."""
 
-# The result for a reply that holds only data, as most do, is joined from these pieces.
+# Most replies hold only data; their result is joined from these pieces.
 _TEXT = b'{"content":[{"type":"text","text":'
 _STRUCTURED = b'}],"structuredContent":'
 _STATELESS = b',"isError":false,"resultType":"complete"'
@@ -64,11 +64,11 @@ def write_in_pieces(
     *,
     server_info: bytes = b"",
 ) -> tuple[bytes, ...]:
-    """Return the result in pieces; large ones can be sent without copying them.
+    """Return the result in pieces, so that large ones can be sent without copying.
 
     *server_info* is the JSON of the server's name and version, for the result's `_meta`.
     """
-    # This runs for every call. It is faster without calls into modules other than `shape`.
+    # This runs for every call, and is faster without calls into modules other than `shape`.
     version = version or LATEST_STATEFUL
     holds_only_data = (
         not reply.content
@@ -83,7 +83,7 @@ def write_in_pieces(
         encoded = encode(reply.data) if reply.encoded is None else reply.encoded
         wrapped = opening, data, closing = shape.wrap_in_pieces(encoded)
         if opening or data.startswith(b"{"):
-            # With the "json" text style, a string is its own text.
+            # With the "json" text style, a string is used as is.
             is_text = encoded.startswith(b'"') and contract.text == "json"
             text = encoded if is_text else encode((b"".join(wrapped) if opening else data).decode())
             meta = (_SERVER_INFO_META, server_info, b"}") if server_info else ()
@@ -141,7 +141,7 @@ def _result(
 
             meta.setdefault(TOOL_FAILURE, write_failure(reply, reply.error))
         error = reply.error
-        # The message is left out if it equals the first text.
+        # The message is left out if it equals the first text block.
         message = None if _first_text(content) == error.message else error.message
         more = without_none(
             message=message, details=error.details, hint=error.hint, kind=error.kind

@@ -1,6 +1,6 @@
-"""MCP's content blocks: writes them, reads them, and limits them to a protocol version.
+"""Writes and reads MCP's content blocks, and limits them to a protocol version.
 
-A member that MCP does not have is written into the block's `_meta`, under our prefix.
+A member that MCP does not define is written to the block's `_meta`, under our prefix.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from .common import (
 
 MEDIA: dict[str, type[Image] | type[Audio]] = {"image": Image, "audio": Audio}
 _MEDIA_MEMBERS = ("alt", "width", "height", "caption")
-"""The members of an image or audio block that MCP does not have."""
+"""The members of an image or audio block that MCP does not define."""
 AUDIO_URI = "urn:answerback:audio"
-"""An audio block's URI for versions that can only send it as a resource."""
+"""An audio block's URI in versions that can only send audio as a resource."""
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-"""The start of a URI; a single letter is the drive in a Windows path."""
+"""The start of a URI; a single letter is a Windows drive."""
 _URN = "urn:answerback:"
 """The prefix of a resource's URI if its author gave an identifier that is not a URI."""
 
@@ -74,7 +74,7 @@ def project_block(block: Block, version: Version) -> Block:
 
 
 def project_meta(meta: Meta) -> dict[str, Any] | None:
-    """Return the author's `_meta` of a block as a client receives it, or None if it is empty."""
+    """Return a block's author-supplied `_meta` as a client receives it, or None if it is empty."""
     return as_received(author_meta(meta)) or None
 
 
@@ -88,7 +88,7 @@ def project_annotations(annotations: Annotations | None, version: Version) -> An
 
 
 def write_block(block: Block) -> dict[str, Any]:
-    """Return the block as MCP's JSON; it must have been projected to the version."""
+    """Return the block as MCP JSON; it must already have been projected to the version."""
     match block:
         case Text():
             members: dict[str, Any] = {"type": "text", "text": block.text}
@@ -129,7 +129,7 @@ def write_block(block: Block) -> dict[str, Any]:
 
 
 def read_block(found: Any) -> Block:
-    """Read a block; one of an unknown type becomes a text block with its text or its JSON."""
+    """Read a block; an unknown type becomes a text block with the block's text or JSON."""
     if not isinstance(found, dict):
         raise MalformedReply(f"a content block must be an object, not {type(found).__name__}")
     match found.get("type"):
@@ -172,7 +172,7 @@ def _type_name(block: Block) -> str:
 
 
 def _to_uri(identifier: str, kind: str) -> str:
-    """Return *identifier* if it is a URI, else a URN: MCP allows only URIs."""
+    """Return *identifier* if it is a URI, or else a URN, because MCP allows only URIs."""
     if SCHEME.match(identifier):
         return identifier
     from urllib.parse import quote

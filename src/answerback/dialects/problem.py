@@ -1,7 +1,7 @@
 """The problem dialect: RFC 9457 problem details for errors; a success is written as in rest.
 
 It carries no more of a success than rest does, and does not carry an error's content, meta
-and timestamp.
+or timestamp.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Renders JSON data as text for people; knows nothing about tools, replies and wires.
+"""Renders JSON data as human-readable text; knows nothing about tools, replies or wires.
 
 A value has a head, shown next to its label, and a body, the lines below. Bodies are
 generators, and every list, object and string is cut to a limit, so huge data costs little.
@@ -25,8 +25,8 @@ TABLE_WIDTH = 120
 INLINE_WIDTH = 80
 LINE_WIDTH = 500
 
-# The members that identify a record, best first: for the record that the whole text is
-# about, and for a record that is the value of a label.
+# The members that identify a record, best first: for the record that is the subject of the
+# text, and for a record that is the value of a label.
 SUBJECT_KEYS = ("name", "title", "id", "current")
 VALUE_KEYS = ("current", "name", "title", "id")
 
@@ -66,19 +66,19 @@ _UNSAFE_IN_TEXT = re.compile(r"(?![\n\t])" + UNSAFE.pattern)
 
 
 def render(data: Any, *, is_part: bool = False) -> str:
-    """Return JSON data as text for people; a string is its own text.
+    """Return JSON data as human-readable text; a string is returned as is.
 
     With *is_part*, the data is only part of what was found, so the text omits "Found 5 users".
     """
     if isinstance(data, str):
         return _UNSAFE_IN_TEXT.sub(_escape, data.replace("\r\n", "\n"))
     text = "\n".join(_capped(_lines(data, "Showing" if is_part else "Found")))
-    # A list of one string would read like a printed object if the string is "[object Object]".
+    # A list of one string would look like a printed object if the string were "[object Object]".
     return f"- {text}" if is_unencoded(text) else text
 
 
 def render_line(text: str) -> str:
-    """Return the text on one line: line breaks are escaped too."""
+    """Return the text on one line, with line breaks escaped too."""
     return UNSAFE.sub(_escape, text)
 
 
@@ -300,7 +300,7 @@ def _scalar(value: Any) -> str:
         case bool():
             return "yes" if value else "no"
         case int():
-            # Python refuses to convert integers of more than 4300 digits to text.
+            # Python refuses to convert integers with more than 4300 digits to strings.
             bits = value.bit_length()
             return str(value) if bits < 1000 else f"an integer of {bits} bits"
         case float():

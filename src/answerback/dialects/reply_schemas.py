@@ -1,7 +1,7 @@
 """The JSON Schema of a reply in each dialect.
 
-The classes describe replies as they are sent. The schemas are generated from them; what
-types cannot express is added.
+The classes describe replies as they are sent. The schemas are generated from them, plus
+whatever types cannot express.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Failure(TypedDict):
     retryable: NotRequired[Retryable]
     hint: NotRequired[ErrorHint]
     kind: NotRequired[
-        Annotated[str, Meta(description="The known code whose status a custom code has")]
+        Annotated[str, Meta(description="The known code whose status a custom code uses")]
     ]
 
 
@@ -184,7 +184,7 @@ Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES = (Content, McpResult, McpError, Envelope, EnvelopeError, Failure, RestError, WireProblem)
-# Classes that have other names in the published schemas.
+# Classes with different names in the published schemas.
 _SCHEMA_NAMES = {
     "WireAnnotations": "Annotations",
     "WireText": "Text",
@@ -216,7 +216,7 @@ _RETRY_AFTER: Schema = {
 }
 _REFERENCE: Schema = {
     "type": "string",
-    "description": "The reference under which the server's log has the full error",
+    "description": "The reference for finding the full error in the server's log",
 }
 _PROBLEMS: Schema = {
     "type": "array",
@@ -246,11 +246,11 @@ DETAILS: dict[str, Schema] = {
     "TOOL_EXECUTION_ERROR": {"reference": _REFERENCE},
     "INVALID_OUTPUT": {"reference": _REFERENCE},
 }
-"""The members of an error's details, by its code. An author's own error may have others."""
+"""The members of an error's details, by error code. An author's own errors may have others."""
 
 
 def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
-    """Return all wire types' schemas by name; *ref_template* is the form of references."""
+    """Return the schemas of all wire types by name; *ref_template* is the format for references."""
     _, rendered = schemas(_TYPES, ref_template)
     refs = {
         ref_template.format(name=name): ref_template.format(name=published)
@@ -286,7 +286,7 @@ def dialect_schema(dialect: Dialect) -> Schema:
         schema["description"] = _REST_DESCRIPTION
         options.append(_REST_DATA)
         found["RestError"]["additionalProperties"] = False
-    # Only the schemas of *names*, and all schemas that they refer to.
+    # Only the schemas in *names*, and all schemas that they refer to.
     waiting, reached = list(names), set[str]()
     while waiting:
         name = waiting.pop()
@@ -298,7 +298,7 @@ def dialect_schema(dialect: Dialect) -> Schema:
 
 
 def convention_schema() -> Schema:
-    """Return the envelope's schema, word for word from its convention."""
+    """Return the envelope's schema, verbatim from its convention."""
     schema: Schema = msgspec.json.decode(
         Path(__file__).with_name("envelope.convention.json").read_bytes()
     )

@@ -1,6 +1,6 @@
 """The text blocks that a contract adds to a reply, for its data or for its error.
 
-It also recognises the texts that programs print for a value that they could not encode.
+It also recognises what programs print for values they could not encode.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..errors import BUILT_IN, UNKNOWN_ERROR, ToolError
 from .common import encode, encoded_data
 
 BUFFER_START = '{"type":"Buffer","data":['
-"""How the JSON of a Node.js Buffer begins."""
+"""The start of a Node.js Buffer's JSON."""
 _MAX_LENGTH = 300
 _UNENCODED_VALUE = re.compile(
     r"\[object (?:Object|Promise|Blob|ArrayBuffer|Undefined)\]|undefined"
@@ -31,7 +31,7 @@ _UNENCODED_VALUE = re.compile(
 def is_unencoded(text: str) -> bool:
     """Return whether a program printed this text for a value that it could not encode.
 
-    It may be surrounded by whitespace.
+    Surrounding whitespace is ignored.
     """
     return len(text) < _MAX_LENGTH and bool(_UNENCODED_VALUE.fullmatch(text.strip(" \t\r\n")))
 
@@ -39,21 +39,21 @@ def is_unencoded(text: str) -> bool:
 DONE = "Operation completed successfully"
 """The text for a reply with neither content nor data."""
 PREFIX = "Error: "
-"""Starts the error text of a contract with `error_text="prefixed"`."""
+"""The prefix of the error text with `error_text="prefixed"`."""
 HINT_LINE = "\nHint: "
 _AUTHORS_CODES = frozenset({UNKNOWN_ERROR, *(each.kind for each in ToolError.__subclasses__())})
-"""The codes that authors use; the others in the table are for failures of the call itself."""
+"""The codes for authors to use; the others in the table are for failures of the call itself."""
 
 
 def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tuple[Block, ...]:
     """Return the reply's blocks with the text that its contract adds; at least one block.
 
-    A text that is already present is not added again, so a reply that was read from a dialect is
+    Text that is already present is not added again, so a reply that was read from a dialect is
     written unchanged.
     """
     if reply.error is not None:
         text = error_text(reply.error, contract.error_text)
-        # Programs may parse the texts of the other styles.
+        # Programs may parse the text in the other styles.
         has_hint = contract.hint_in_text and contract.error_text in ("message", "prefixed")
         if has_hint and reply.error.hint:
             text += HINT_LINE + reply.error.hint
@@ -75,7 +75,7 @@ def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tu
 def _agreeing_text(
     texts: list[str], encoded: bytes, shape: Shape, contract: Contract
 ) -> tuple[Block, ...]:
-    """Return the data's JSON as a block if a text is JSON that contradicts the data."""
+    """Return the data's JSON as a block if a text block is JSON that contradicts the data."""
     if not any(text.lstrip().startswith("{") for text in texts):
         return ()
     # The contract's own text may look like an object, for example if the data is a string.
@@ -101,7 +101,7 @@ def json_or_none(text: str) -> Any:
 
 
 def is_same_json(one: str, other: str) -> bool:
-    """Return whether both texts are the same JSON array or object, apart from whitespace."""
+    """Return whether the two strings are the same JSON array or object, ignoring whitespace."""
     if not one.lstrip().startswith(("{", "[")) or not other.startswith(("{", "[")):
         return False
     try:
@@ -111,9 +111,9 @@ def is_same_json(one: str, other: str) -> bool:
 
 
 def data_text(encoded: bytes, shape: Shape, contract: Contract, *, is_part: bool = False) -> str:
-    """Return the text for *encoded* data; a string is its own text where the contract allows.
+    """Return the text for *encoded* data; a string is used as is where the contract allows it.
 
-    With *is_part*, the data was cut, and the text does not say that it is everything.
+    With *is_part*, the data was truncated, so the text does not claim to be complete.
     """
     match contract.text:
         case "json_first":
@@ -121,7 +121,7 @@ def data_text(encoded: bytes, shape: Shape, contract: Contract, *, is_part: bool
         case "indented":
             return msgspec.json.format(shape.wrap(encoded), indent=2).decode()
         case "json":
-            # The JSON decides, not the Python value: a date becomes a string when sent.
+            # Go by the JSON, not the Python value: a date is sent as a string.
             is_text = encoded.startswith(b'"')
             return msgspec.json.decode(encoded) if is_text else shape.wrap(encoded).decode()
         case _:
@@ -148,9 +148,9 @@ def error_text(error: Error, style: ErrorStyle) -> str:
 
 
 def message_from_text(text: str, style: ErrorStyle) -> str:
-    """Return the error message in *text*, without the additions of the style.
+    """Return the error message in *text*, without anything the style added.
 
-    A text in the "coded" style is returned unchanged.
+    Text in the "coded" style is returned unchanged.
     """
     match style:
         case "prefixed":

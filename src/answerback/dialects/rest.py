@@ -1,7 +1,7 @@
 """The rest dialect: a success is its data, an error is `{"error": "message"}`.
 
-It does not carry content alongside data, meta, the timestamp, or an error's details and
-retryable. A long hint is cut.
+It does not carry meta, the timestamp, content alongside data, or an error's details or
+retryable. A long hint is truncated.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _read_error(http_reply: HttpReply) -> Error:
 
 
 def _message(found: Any) -> str | None:
-    """Return the message in our error body, or in the forms common in other services."""
+    """Return the message in our error body, or in one of the forms common in other services."""
     match found:
         case str(text):
             return text

@@ -1,4 +1,4 @@
-"""`SeenReply`: what a model sees of a reply in a modelled host, and what it does not see."""
+"""`SeenReply`: the parts of a reply that a model sees in a modelled host, and those it misses."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class SeenReply(msgspec.Struct, frozen=True, kw_only=True):
     half: Half
     """The half of the result that the host shows."""
     parts: tuple[Block, ...]
-    """Texts, images and audio, in the order that the model gets them."""
+    """Text, images and audio, in the order in which the model receives them."""
     failed: bool
     """Whether the model is told that the call failed."""
     lost: tuple[Loss, ...]
     """The parts that the host does not show."""
     cut: str
-    """What remains of a reply that is too large for the host; empty if it is not too large."""
+    """What is left of a reply that is too large for the host; empty if it is not too large."""
 
     @property
     def text(self) -> str:
-        """The texts, joined with line breaks."""
+        """The text parts, joined with line breaks."""
         return "\n".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
@@ -76,7 +76,7 @@ class SeenReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reply_seen_by(reply: Reply[Any], host: str, max_chars: int | None = None) -> SeenReply:
-    """Return what *host* shows of a reply; one made by `read` is shown as it was received."""
+    """Return how *host* shows a reply; a reply made by `read` is shown as it was received."""
     raw = reply.raw
     if isinstance(raw, dict) and "jsonrpc" in raw:
         raw = raw.get("result")
@@ -85,14 +85,14 @@ def reply_seen_by(reply: Reply[Any], host: str, max_chars: int | None = None) ->
 
 
 def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
-    """Return what *host*, or a framework, shows of an MCP result; raise ValueError if unknown.
+    """Return how a host or framework shows an MCP result; raise ValueError if *host* is unknown.
 
     *max_chars* is the tool's `anthropic/maxResultSizeChars`.
     """
     model = HOSTS.get(host) or FRAMEWORKS.get(host)
     if model is None:
         known = ", ".join([*HOSTS, *FRAMEWORKS])
-        raise ValueError(f"no host or framework is called {host!r}; there are {known}")
+        raise ValueError(f"no host or framework is called {host!r}; choose from {known}")
     shown = model.show(result)
     parts, note = [_block(each) for each in shown.parts], ""
     if model.cut is not None:
@@ -106,7 +106,7 @@ def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
         seen = (
             str(block.get("text", "")) for at, block in content_blocks(result) if at in pointers
         )
-        # A text such as `Error: no city` says that the call failed.
+        # Text such as `Error: no city` says that the call failed.
         if not any(map(is_failure_text, seen)):
             lost.append(Loss("flag", "/isError"))
     return SeenReply(
@@ -120,7 +120,7 @@ def seen_by(result: Json, host: str, max_chars: int | None = None) -> SeenReply:
 
 
 def lost_blocks_and_data(result: Json, host: str) -> list[Loss]:
-    """Return what *host* does not show of a result, whatever its size; the flag is left out."""
+    """Return the parts of a result that *host* hides, whatever its size, except for the flag."""
     return list(_losses(result, HOSTS[host].show(result).parts))
 
 
@@ -151,7 +151,7 @@ def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
     says_data = (
         "/structuredContent" in shown
         or any(value in copies for value in values)
-        # A list may be shown as one text per item.
+        # A list may be shown as one text block per item.
         or values in copies
         or (data is not None and _says_values("\n".join([text, *media]), data))
     )
@@ -167,9 +167,9 @@ def _losses(result: Json, parts: list[OutputPart]) -> Iterator[Loss]:
 
 _WORD = re.compile(r"[A-Z]?[^\W_A-Z]+|[A-Z]+")
 _MAX_WORDS_IN = 100_000
-"""Texts with more characters are not compared word by word: that would be slow."""
+"""Longer text is not compared word by word, because that would be slow."""
 _MAX_VALUES = 10_000
-"""Larger data, or data that contains itself, is not searched for in a text."""
+"""Larger data, or data that contains itself, is not searched for in text."""
 _PARTS = {"text": "text", "image": "image", "audio": "audio", "resource_link": "link"}
 
 
@@ -178,7 +178,7 @@ def _copies_of(data: Any, result: Json) -> list[Any]:
     copies = [data]
     if (without := without_added(data, result.get("_meta"))) is not data:
         copies.append(without)
-    # Many servers send the value of a single member as the text.
+    # Many servers send a single member's value as the text.
     inner = [
         next(iter(each.values())) for each in copies if isinstance(each, dict) and len(each) == 1
     ]
@@ -186,7 +186,7 @@ def _copies_of(data: Any, result: Json) -> list[Any]:
 
 
 def _says_values(shown: str, data: Any) -> bool:
-    """Return whether a text contains all the data's strings and numbers, like text for people."""
+    """Return whether text contains all the data's strings and numbers, as prose about it would."""
     waiting = [data]
     for _ in range(_MAX_VALUES):
         if not waiting:
@@ -211,7 +211,7 @@ def _is_for_model(block: Json) -> bool:
 
 
 def _is_repeated(block: Json, shown: str, copies: list[Any]) -> bool:
-    """Return whether the shown text repeats a block, or names it."""
+    """Return whether the shown text repeats or names a block."""
     match block.get("type"):
         case "text":
             text = block.get("text")
@@ -232,19 +232,19 @@ def _is_repeated(block: Json, shown: str, copies: list[Any]) -> bool:
 
 
 def _has_words(shown: str, text: Any) -> bool:
-    """Return whether all words of a text are shown, as with a text made from the data."""
+    """Return whether all words in the text are shown, as when it was made from the data."""
     if not isinstance(text, str) or len(text) + len(shown) > _MAX_WORDS_IN:
         return False
     return _words(text) <= _words(shown)
 
 
 def _words(text: str) -> set[str]:
-    """Return the words in a text or JSON; a name such as `createdAt` has two."""
+    """Return the words in text or JSON; a name such as `createdAt` has two."""
     return {word.casefold() for word in _WORD.findall(text)}
 
 
 def _contains(shown: str, text: Any) -> bool:
-    """Return whether a text is shown, unchanged or inside a JSON string."""
+    """Return whether the text is shown, either unchanged or inside a JSON string."""
     if not isinstance(text, str):
         return False
     return text.strip() in shown or json_text(text.strip())[1:-1] in shown

@@ -1,4 +1,4 @@
-"""HttpReply: a reply as HTTP and CGI send it, with its status, body and headers."""
+"""HttpReply: a reply for HTTP and CGI, with its status, body and headers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class HttpReply(msgspec.Struct, frozen=True):
     body: bytes
     media_type: str
     headers: tuple[tuple[str, str], ...] = ()
-    """The headers besides `Content-Type`, which `media_type` holds."""
+    """The headers other than `Content-Type`, which is in `media_type`."""
 
     def header(self, name: str) -> str | None:
         """Return the value of a header; its name is case-insensitive."""
@@ -38,14 +38,14 @@ class HttpReply(msgspec.Struct, frozen=True):
 
 
 def json_reply(reply: Reply[Any], body: bytes, media_type: str = JSON) -> HttpReply:
-    """Add the reply's status and error header to *body*; both are the same in all dialects."""
+    """Add the reply's status and error headers to *body*; they are the same in all dialects."""
     if reply.error is None:
         return HttpReply(200, body, media_type)
     headers: tuple[tuple[str, str], ...] = ((ERROR_CODE, header_token(reply.error.code)),)
     details = reply.error.details
     seconds = details.get("retry_after") if isinstance(details, dict) else None
     if is_number(seconds) and 0 <= seconds < 1e9:
-        # The header takes a whole number.
+        # The header must be a whole number.
         headers += ((RETRY_AFTER, str(ceil(seconds))),)
     return HttpReply(reply.error.row.status, body, media_type, headers)
 
@@ -57,7 +57,7 @@ def header_token(text: str) -> str:
 
 
 def header_text(text: str) -> str:
-    """Return *text* for a header: printable ASCII, other characters as %XX, cut if too long."""
+    """Return *text* for a header: printable ASCII, the rest as %XX, truncated if too long."""
     parts: list[str] = []
     left = _MAX_HINT
     for char in text.strip()[:_MAX_HINT]:

@@ -1,4 +1,4 @@
-"""Cut lists: where a stored list continues, and the items from that point on.
+"""Truncated lists: where a stored list continues, and the items from that point on.
 
 A `Page` that is too large ends earlier, and its `next` continues it.
 """
@@ -24,9 +24,9 @@ ITEMS = "items"
 DATA = "data"
 """The member with the data, if the arguments of its call are stored too."""
 _STARTS = {ITEMS: b'{"items":[', DATA: b'{"data":[', f"{DATA}.{ITEMS}": b'{"data":{"items":['}
-"""How the JSON of each stored reply begins, by the path of its list."""
+"""The start of each stored reply's JSON, by the path of its list."""
 _MORE = 4096
-"""How many bytes are read beyond a full page, so that its last item is complete."""
+"""How many bytes to read beyond a full page, so that its last item is complete."""
 _items = msgspec.json.Decoder(list[msgspec.Raw])
 # Only the ends of the values matter, not the values.
 _scan = json.JSONDecoder(parse_int=len, parse_float=len).raw_decode
@@ -48,7 +48,7 @@ _calls = msgspec.json.Decoder(_StoredCall)
 
 
 class StoredList(NamedTuple):
-    """The items of a stored list, starting at a part: all of them, or as many as were wanted."""
+    """The items of a stored list, starting at a part: all of them, or as many as requested."""
 
     data: list[msgspec.Raw] | Page[msgspec.Raw]
     arguments: bytes
@@ -75,7 +75,7 @@ def part_after(part: StoredPart, count: int, sizes: Sequence[int]) -> StoredPart
 async def read_page(
     replies: StoredReplies, part: StoredPart, owner: str, room: int | None
 ) -> Page[msgspec.Raw] | None:
-    """Return a stored page, starting at *part*; None if it is no longer stored.
+    """Return a stored page, starting at *part*, or None if it is no longer stored.
 
     It has all remaining items, or more than fit into *room* characters.
     """
@@ -93,7 +93,7 @@ async def read_list(
 ) -> StoredList | None:
     """Return at least *limit* items of a stored list, or all remaining ones.
 
-    None if it is no longer stored.
+    Return None if it is no longer stored.
     """
     if limit is None:
         return await _read(replies, part, owner)
@@ -111,7 +111,7 @@ async def _read(
     """Return a stored list, starting at *part*: all of it, or as many items as are enough.
 
     Only those items are read, *size* bytes at first, so that the cost of a page does not depend on
-    the length of the list. *is_enough* gets the number of characters and of items.
+    the length of the list. *is_enough* is passed the number of characters and the number of items.
     """
     if is_enough is None or not part.at:
         stored = await replies.find(part.id, owner)
@@ -141,7 +141,7 @@ def _decoded(body: bytes, part: StoredPart, skipped: int = 0) -> StoredList:
 
 
 def _bytes_of_items(window: bytes, is_enough: Callable[[int, int], bool]) -> int | None:
-    """Return the length of the items that are enough; None if the window ends before that."""
+    """Return the length of the items that are enough, or None if the window ends before that."""
     text = window.decode(errors="ignore")
     at = count = 0
     try:
@@ -163,7 +163,7 @@ class Paging(NamedTuple):
     """How the call's page continues."""
 
     part: StoredPart | None
-    """The stored part that the page begins with; None if the tool has just returned it."""
+    """The stored part at which the page begins; None if the tool has just returned the page."""
     cursor: Callable[[StoredPart], str]
     """Returns the cursor that continues at a part."""
     sizes: Sequence[int] = ()
@@ -179,7 +179,7 @@ _counts = msgspec.json.Decoder(_Counts)
 
 
 def items_in_all(page: bytes, cut: Cut) -> int | None:
-    """Return how many items all pages have in total; None if *page* does not say."""
+    """Return the total number of items on all pages, or None if *page* does not say."""
     counts = _counts.decode(page)
     is_only_page = counts.total is None and counts.next is None
     return cut.total if is_only_page else counts.total
@@ -195,7 +195,7 @@ def first_page(body: bytes, uri: str | None, paging: Paging) -> Paging:
 
 
 def shortened_page(encoded: bytes, cut: Cut, paging: Paging) -> bytes:
-    """Return the JSON of a page that has lost items, with the cursor for them."""
+    """Return the JSON of a truncated page, with the cursor for the missing items."""
     following, part = None, paging.part
     if part is not None:
         following = paging.cursor(part_after(part, cut.returned, paging.sizes))
@@ -204,7 +204,7 @@ def shortened_page(encoded: bytes, cut: Cut, paging: Paging) -> bytes:
 
 
 def path_in_reply(path: str, part: StoredPart | None) -> str:
-    """Return the path, in the reply that a page comes from, of something in that page."""
+    """Convert a path within a page to a path in the reply that the page comes from."""
     if part is None or not path.startswith(f"{ITEMS}."):
         return path
     index, dot, below = path.removeprefix(f"{ITEMS}.").partition(".")

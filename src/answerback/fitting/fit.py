@@ -30,17 +30,17 @@ from .ranges import ReplyPart
 from .reply_store import PREFIX, range_uri
 
 _SHOWN = 5
-"""How many cuts a reply describes one by one."""
+"""How many cuts a reply describes individually."""
 _TUPLE: Schema = {"prefixItems": []}
 """The schema of a list that keeps all its items."""
 _WRAPPING = 20
-"""More than the characters that a shape adds to the data, as in `{"result":…}`."""
+"""More than the number of characters that a shape such as `{"result":…}` adds to the data."""
 CONTENT = "content[]"
-"""The path of all texts; reserved, and unlikely to be the name of a member."""
+"""The path that stands for all text; reserved, and unlikely to be a member's name."""
 Keep: TypeAlias = Callable[[bytes], Awaitable[str | None]]
-"""Stores the JSON of a full reply and returns its URI; None if it cannot be stored."""
+"""Stores the JSON of a full reply and returns its URI, or None if it cannot be stored."""
 _PREVIEW = 1000
-"""How many characters of a reply that cannot be cut are shown."""
+"""How many characters to show of a reply that cannot be cut."""
 _BEGINS = "It begins: "
 
 _replace = msgspec.structs.replace
@@ -87,14 +87,14 @@ class LargeReply:
         self._uris: dict[str, str | None] = {}
 
     async def cut_lists(self) -> Reply[Any] | None:
-        """Return the reply with its lists cut; None if that is not enough."""
+        """Return the reply with its lists cut, or None if that is not enough."""
         return await self._cut(self._data_part(cuts_texts=False))
 
     async def cut_texts(self) -> Reply[Any] | None:
-        """Return the reply with its lists and texts cut; None if that is not enough."""
+        """Return the reply with its lists and text cut, or None if that is not enough."""
         texts = self._texts.parts()
         data = self._data_part(cuts_texts=True)
-        # The two halves have nothing in common if the text is the author's own.
+        # The two halves have nothing in common if the author wrote the text.
         if texts and self._tool.contract.text in ("own", "readable"):
             return await self._cut(data, texts)
         return await self._cut([*data, *texts])
@@ -143,7 +143,7 @@ class LargeReply:
                 count = self._part.count or cut.total + self._part.offset
                 of_list = _replace(cut, total=count)
                 cuts = [of_list if each is cut else each for each in cuts]
-        # If the author gave no text, the note would take the place of the data's text.
+        # If the author gave no text, the note would replace the data's text.
         has_texts = any(isinstance(block, Text) for block in reply.content)
         is_text_only = not shape.structured or contract.text in ("own", "readable")
         if encoded is not None and is_text_only and not has_texts:
@@ -171,7 +171,7 @@ class LargeReply:
         return CutNote(cut, await self._uri(""), path, cut.path, before, in_all)
 
     async def _uri(self, path: str) -> str | None:
-        """Return the URI of the full reply, which is the data or the texts in the content."""
+        """Return the URI of the full reply, which is the data or the text in the content."""
         if not path and self._part is not None:
             return PREFIX + self._part.id
         if path not in self._uris:
@@ -180,7 +180,7 @@ class LargeReply:
         return self._uris[path]
 
     def _checked(self, reply: Reply[Any]) -> Reply[Any] | None:
-        """Return the reply with the cut data; None if the type does not accept it."""
+        """Return the reply with the cut data, or None if the type does not accept it."""
         assert reply.encoded is not None
         data = msgspec.json.decode(reply.encoded)
         if self._tool.returns.declared:
@@ -215,7 +215,7 @@ class LargeReply:
 
 
 class ContentTexts:
-    """The texts of blocks: of `Text` blocks, and of embedded text files."""
+    """The text in `Text` blocks and embedded text files."""
 
     def __init__(self, content: Sequence[Block]) -> None:
         self._content = content
@@ -227,7 +227,7 @@ class ContentTexts:
 
     @property
     def body(self) -> bytes:
-        """All texts as a JSON list; a single text as a JSON string."""
+        """The text as a JSON list, or as a JSON string if there is only one block."""
         texts = list(self._texts.values())
         return _encode(texts[0] if len(texts) == 1 else texts)
 
@@ -241,7 +241,7 @@ class ContentTexts:
         return [Single(CONTENT, plan.piece(CONTENT, schema, encoded))]
 
     def content_with(self, kept: bytes | None) -> tuple[Block, ...]:
-        """Return the blocks with the remaining texts, without those that were dropped."""
+        """Return the blocks with the remaining text, without the blocks that were dropped."""
         if kept is None:
             return tuple(self._content)
         texts = dict(zip(self._indexes, _decode(kept), strict=False))
@@ -252,7 +252,7 @@ class ContentTexts:
         )
 
     def path_in_reply(self, cut: Cut) -> str:
-        """Return the path of a text in the stored body; empty for the entire body."""
+        """Return the path of a block's text in the stored body; empty for the entire body."""
         return "" if len(self) == 1 else cut.path.removeprefix(CONTENT).removeprefix(".")
 
     def named(self, cut: Cut) -> Cut:
@@ -273,28 +273,28 @@ def _texts(content: Sequence[Block]) -> Iterator[tuple[int, str]]:
 
 
 class CutNote(NamedTuple):
-    """A cut, and where the full reply is."""
+    """A cut, and where to find the full reply."""
 
     cut: Cut
     uri: str | None
-    """The URI of the full reply; None if it is not stored."""
+    """The URI of the full reply, or None if it is not stored."""
     path: str
     """Where the list or the text is in the full reply."""
     name: str
-    """The name that the reader knows it by; empty if it is the entire reply."""
+    """The name by which the reader knows it; empty if it is the entire reply."""
     before: int | None = None
-    """For the items of a page, how many are on earlier pages; its `next` leads to the rest."""
+    """For a page, how many items are on earlier pages; its `next` leads to the rest."""
     in_all: int | None = None
-    """For the items of a page, how many there are on all pages; None if unknown."""
+    """For a page, how many items there are on all pages; None if unknown."""
 
 
 def notes(cuts: Sequence[CutNote]) -> tuple[Block, ...]:
-    """Return a text that names each cut, and a link to each full reply."""
+    """Return text that names each cut, and a link to each full reply."""
     if not cuts:
         return ()
     lines = [_line(each) for each in cuts[:_SHOWN]]
     if more := len(cuts[_SHOWN:]):
-        lines.append(f"Other lists and texts that were cut: {more:,}.")
+        lines.append(f"Other lists and text blocks that were cut: {more:,}.")
     uris = dict.fromkeys(each.uri for each in cuts)
     return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
 
@@ -370,7 +370,7 @@ def sent_size(reply: Reply[Any], shape: Shape, contract: Contract) -> int:
 def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) -> bool:
     """Return whether either half of the reply has more than *budget* characters."""
     encoded = reply.encoded
-    # The size of most replies can be judged without writing them.
+    # For most replies, the answer is known without writing them.
     if encoded is not None and shape.structured:
         if len(encoded) > budget * UTF8_BYTES:
             return True

@@ -1,8 +1,8 @@
-"""Pieces of a reply: the values in its data and its texts, each with the space it needs.
+"""Pieces of a reply: the values in its data and its text, each with the space it needs.
 
 They are cut in this order: lists lose their last items, the largest list first; if that is not
-enough, long texts lose their ends too. A list that had items keeps at least one, because a client
-that ignores the note would take an empty list as the answer.
+enough, long strings lose their ends too. A list that had items keeps at least one, because a client
+that ignores the note would take an empty list for the answer.
 
 Sizes are in characters of compact JSON. Only values to be cut are decoded; list items stay encoded.
 """
@@ -25,14 +25,14 @@ _TYPES = _KINDS | {ord("t"): "boolean", ord("f"): "boolean", ord("n"): "null"}
 _FIXED_VALUE = frozenset({"const", "enum"})
 _FIXED_TEXT = frozenset({"pattern", "format", "contentEncoding", "contentMediaType"})
 _MAX_STEPS = 100
-"""How many references and unions are followed at one value; a schema may refer to itself."""
+"""How many references and unions to follow for one value; a schema may refer to itself."""
 
 decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class ValueSchemas:
-    """The document with the schema for a reply's data; an empty one allows everything."""
+    """The document with the schema for a reply's data; an empty document allows everything."""
 
     def __init__(self, root: Schema) -> None:
         self._root = root
@@ -40,7 +40,7 @@ class ValueSchemas:
     def resolved(self, schema: object, encoded: bytes) -> Schema | None:
         """Return the keywords for this value, with references followed and a union's member chosen.
 
-        None if the value must not change, or if a reference leads nowhere.
+        Return None if the value must not change, or if a reference leads nowhere.
         """
         found: Schema = {}
         waiting: list[object] = [schema]
@@ -62,7 +62,7 @@ class ValueSchemas:
         return None
 
     def _target(self, reference: object) -> object:
-        """Return the schema that a reference in this document points to; None for others."""
+        """Return the schema that a reference points to, or None if it is not in this document."""
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
         target: object = self._root
@@ -72,7 +72,7 @@ class ValueSchemas:
         return target
 
     def _member(self, members: Iterable[object], encoded: bytes) -> object:
-        """Return the first member of a union that a value may match; None if there is none."""
+        """Return the first member of a union that a value may match, or None if there is none."""
         names = decode_members(encoded) if encoded.startswith(b"{") else {}
         for member in members:
             found = self.resolved_member(member)
@@ -112,7 +112,7 @@ def _may_be(schema: Schema, encoded: bytes, members: dict[str, msgspec.Raw]) -> 
 
 
 def _is_allowed(schema: object, value: msgspec.Raw) -> bool:
-    """Return False if a schema lists its values, as for a class's tag, but not this one."""
+    """Return False if a schema lists its values, as it does for a tag, but not this one."""
     if not isinstance(schema, dict) or not _FIXED_VALUE & schema.keys():
         return True
     values = [schema["const"]] if "const" in schema else schema["enum"]
@@ -135,7 +135,7 @@ def item_schema(schema: Schema, index: int) -> object:
 
 
 def member_schema(schema: Schema, name: str) -> object:
-    """Return the schema for an object's member; None if only a pattern could match it."""
+    """Return the schema for an object's member, or None if only a pattern could match it."""
     properties = schema.get("properties", {})
     if name in properties:
         return properties[name]
@@ -143,23 +143,23 @@ def member_schema(schema: Schema, name: str) -> object:
 
 
 UTF8_BYTES = 4
-"""The maximum bytes in one UTF-8 character."""
+"""The maximum number of bytes in one UTF-8 character."""
 LONG_TEXT = 200
-"""A text of at most this many characters is never cut: it may be a name, an address or a key. A cut
-text keeps at least this many."""
+"""A string of at most this many characters is never cut: it may be a name, an address or a key. A
+cut string keeps at least this many."""
 FEW = 10
 """A list of at most this many items keeps them all if its first item is too large to stay uncut."""
 _NEAR = 4
-"""A line break is near if cutting there loses at most this fraction of the text: a quarter."""
+"""A line break is near if cutting there loses at most this fraction of the string."""
 
 _DEEPEST = 60
-"""Values nested deeper than this are not cut: pieces recurse as deep as the data does."""
+"""Values nested deeper than this are not cut, because pieces recurse as deeply as the data."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 def characters(encoded: bytes) -> int:
-    """Return how many characters a UTF-8 text has."""
+    """Return the number of characters in UTF-8 bytes."""
     return len(encoded) if encoded.isascii() else len(encoded.decode())
 
 
@@ -189,7 +189,7 @@ class CutPlan(msgspec.Struct, frozen=True):
     depth: int = 0
 
     def piece(self, path: str, schema: object, encoded: bytes) -> ValuePiece:
-        """Return the piece for a value with this schema; its JSON has no leading white space."""
+        """Return the piece for a value with this schema; its JSON has no leading whitespace."""
         kind = _KINDS.get(encoded[0], "other")
         if kind == "other" or self.depth > _DEEPEST or (kind == "string" and not self.cuts_texts):
             return ValuePiece(path, encoded)
@@ -213,7 +213,7 @@ def _path_of(path: str, step: str | int) -> str:
 
 
 class TextPiece(ValuePiece):
-    """A text that may be cut: at the end of a line, if one is near."""
+    """A string that may be cut, at the end of a line if one is near."""
 
     def __init__(self, path: str, encoded: bytes, schema: Schema) -> None:
         super().__init__(path, encoded)
@@ -225,7 +225,7 @@ class TextPiece(ValuePiece):
         return self._size(self._least)
 
     def cut(self, room: int, cuts: list[Cut]) -> bytes:
-        # Each character takes at least one character of JSON, so a longer text cannot fit.
+        # Each character takes at least one character of JSON, so a longer string cannot fit.
         lengths = range(min(len(self.text), max(room, 0)) + 1)
         kept = max(bisect_right(lengths, room, key=self._size) - 1, self._least)
         border = self.text.rfind("\n", 0, kept) + 1
@@ -234,7 +234,7 @@ class TextPiece(ValuePiece):
         if border >= max(kept - kept // _NEAR, self._least):
             kept, unit = border, "lines"
             returned = self.text.count("\n", 0, border)
-            # The last line may lack its line feed.
+            # The last line may have no line feed.
             total = self.text.count("\n") + (not self.text.endswith("\n"))
         if kept < len(self.text):
             cuts.append(Cut(self.path, returned, total, unit))
@@ -321,7 +321,7 @@ class Cuttable(Protocol):
 
 
 class Single:
-    """A member that is cut by itself."""
+    """A member that is cut on its own."""
 
     def __init__(self, name: str, piece: ValuePiece) -> None:
         self.name = name
@@ -347,7 +347,7 @@ class Columns:
         return self._smallest(self._first(self._least))
 
     def _first(self, count: int) -> dict[str, list[ValuePiece]]:
-        """Return the pieces of the first items, by list."""
+        """Return the pieces for the first items of each list."""
         return {
             name: [each.piece(index) for index in range(count)]
             for name, each in self._lists.items()
@@ -376,7 +376,7 @@ class Columns:
         return len(lists[0])
 
     def _cut_inside(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
-        """Cut the items themselves, because even the first do not fit; all if there are few."""
+        """Cut the items themselves, because even the first do not fit; keep all if they are few."""
         count = self._count
         first = self._first(count) if count <= FEW else {}
         if not first or self._smallest(first) > room:
@@ -398,7 +398,7 @@ class Columns:
                 cuts.append(Cut(each.path, count, len(each.items)))
 
     def _punctuation(self, count: int) -> int:
-        """Return how many brackets and commas the lists have with *count* items each."""
+        """Return how many brackets and commas the lists need with *count* items each."""
         return len(self._lists) * (len("[]") + max(count - 1, 0))
 
 

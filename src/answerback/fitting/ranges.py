@@ -1,6 +1,6 @@
-"""Ranges of a stored reply: some items of a list, or some lines or characters of a text.
+"""Ranges of a stored reply: some items of a list, or some lines or characters of a string.
 
-All ranges of a list or a text, put together, are the full value: items keep their exact JSON.
+All ranges of a list or a string add up to the full value, because items keep their exact JSON.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class ReplyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A part of a stored reply; by default all of it."""
 
     path: str = ""
-    """The list or text, as `Cut.path` names it: names and indexes with dots between them."""
+    """The list or string, in the format of `Cut.path`: names and indexes separated by dots."""
     offset: int = 0
     limit: int | None = None
-    """None reads to the end."""
+    """None means up to the end."""
     unit: Literal["lines", "characters"] = "characters"
-    """The unit of *offset* and *limit* in a text; in a list they count items."""
+    """The unit of *offset* and *limit* in a string; in a list they count items."""
 
     @property
     def is_range(self) -> bool:
@@ -42,7 +42,7 @@ class ReplyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def part_of(query: str) -> ReplyPart:
-    """Return the part that a URI's query names; raises InvalidInput if it names none."""
+    """Return the part named by a URI's query; raises InvalidInput if it names none."""
     given = parse_qsl(query, keep_blank_values=True)
     for name, value in given:
         if name not in _NAMES:
@@ -87,8 +87,8 @@ def range_of(body: bytes, part: ReplyPart) -> Range:
     if first != '"':
         kind = "an object" if first == "{" else "one value"
         raise InvalidInput(
-            f"offset and limit need a list or a text, but {_named(part.path)} is {kind}",
-            hint="give the path of a list or a text, or leave offset and limit out",
+            f"offset and limit need a list or a string, but {_named(part.path)} is {kind}",
+            hint="give the path of a list or a string, or leave out offset and limit",
         )
     text = _text.decode(found)
     pieces: Sequence[str] = split_lines(text) if part.unit == "lines" else text
@@ -103,7 +103,7 @@ def range_of(body: bytes, part: ReplyPart) -> Range:
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a text, each with its line feed, so that joining them gives the text."""
+    """Return the lines of a string, each with its line feed, so that joining them restores it."""
     *lines, last = text.split("\n")
     return [f"{line}\n" for line in lines] + ([last] if last else [])
 

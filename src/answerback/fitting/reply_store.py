@@ -1,4 +1,4 @@
-"""Stores the full versions of replies that clients got only in part, in memory or in SQLite."""
+"""Stores the full versions of replies that clients received in part, in memory or in SQLite."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 _LEFT = 0.9
-"""The fraction of a full store that is kept when making room."""
+"""The fraction of a full store to keep when making room."""
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
     """Identifies the caller and the called tool."""
 
     user: str = ""
-    """A digest of issuer and subject; empty without auth. Only this user may read the reply."""
+    """A digest of issuer and subject, empty without auth. Only this user may read the reply."""
     session: str = ""
     """The MCP session; the reply is removed when it ends. Empty without a session."""
     address: str = ""
@@ -50,14 +50,14 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def account(self) -> str:
-        """The account that a reply counts against: the user, else the session or the address."""
+        """The account that a reply counts against: the user, or else the session or the address."""
         if self.user:
             return f"user {self.user}"
         return f"session {self.session}" if self.session else f"address {self.address}"
 
     @property
     def holder(self) -> str:
-        """The user, or the address with all its sessions, whose replies are evicted together."""
+        """The user, or the address including all its sessions; its replies are evicted together."""
         return f"user {self.user}" if self.user else f"address {self.address}"
 
 
@@ -67,14 +67,14 @@ class StoredReply(NamedTuple):
 
 
 class ReplyStore(Protocol):
-    """Where full replies are stored; any thread may use it. Its methods raise Unavailable."""
+    """Where full replies are stored. Thread-safe; its methods raise Unavailable."""
 
     @property
     def blocks(self) -> bool:
-        """Whether methods may take a long time, so that an event loop calls them in a thread."""
+        """Whether methods may take a long time; an event loop then calls them in a thread."""
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
-        """Store a reply, or extend its time if it is already stored.
+        """Store a reply, or extend its lifetime if it is already stored.
 
         Earlier replies are removed if there are too many.
         """
@@ -82,14 +82,14 @@ class ReplyStore(Protocol):
     def get(self, id: str, user: str, *parts: slice) -> StoredReply | None:
         """Return a reply, or only these parts of its body, joined.
 
-        None if it is unknown, expired or belongs to another user.
+        Return None if it is unknown, has expired or belongs to another user.
         """
 
     def forget_session(self, session: str) -> None:
         """Remove the replies of a session that has ended."""
 
     def remove_expired(self) -> None:
-        """Remove expired replies; if there are many, some stay until the next time."""
+        """Remove expired replies; if there are many, some are left for the next time."""
 
     def close(self) -> None: ...
 
@@ -97,7 +97,7 @@ class ReplyStore(Protocol):
 def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) -> list[int]:
     """Return the numbers of the replies to remove so that another of *size* bytes fits.
 
-    *rows* are numbers and sizes, in the order of removal; *count* and *total* are the limits.
+    *rows* are numbers and sizes, in removal order; *count* and *total* are the limits.
     """
     left, held = len(rows), sum(size for _, size in rows)
     removed = []
@@ -110,7 +110,7 @@ def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) 
 
 
 def surplus_of_all(rows: Sequence[tuple[int, int]], size: int, limits: ReplyLimits) -> list[int]:
-    """Return which replies of all owners to remove: more than needed, because this is slow."""
+    """Return the replies to remove across all owners: more than needed, because this is slow."""
     count, total = int(limits.count * _LEFT), int(limits.total_bytes * _LEFT)
     return surplus(rows, size, max(count, 1), max(total, size))
 
@@ -118,7 +118,7 @@ def surplus_of_all(rows: Sequence[tuple[int, int]], size: int, limits: ReplyLimi
 _MEMORY = 8 * 1024
 """The size of the in-memory cache, in kilobytes."""
 _BUSY_SECONDS = 5.0
-# The bodies have their own table, so that counting the replies reads little.
+# The bodies are in a separate table, so that counting replies reads little data.
 _SCHEMA = """
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS wholes (
@@ -140,7 +140,7 @@ CREATE TRIGGER IF NOT EXISTS removed AFTER DELETE ON wholes
     BEGIN DELETE FROM bodies WHERE number = old.number; END;
 COMMIT;
 """
-# Evict the oldest replies of the users and addresses that hold the most.
+# Evict the oldest replies from the users and addresses that hold the most.
 _IN_ORDER_OF_REMOVAL = (
     "SELECT number, size FROM (SELECT number, size,"
     " sum(size) OVER (PARTITION BY holder ORDER BY number DESC) AS held FROM wholes)"
@@ -149,7 +149,7 @@ _IN_ORDER_OF_REMOVAL = (
 
 
 class SQLiteReplies:
-    """Each process opens it on first use. Without a *path* every process has its own.
+    """Each process opens the store on first use; without a *path*, each has its own.
 
     *clock* is for tests.
     """
@@ -267,7 +267,7 @@ def _remove(connection: sqlite3.Connection, numbers: list[int]) -> None:
 
 T = TypeVar("T")
 PREFIX = "answerback://replies/"
-"""The beginning of every stored reply's URI; the id follows."""
+"""The prefix of every stored reply's URI; the id follows."""
 _ID_BYTES = 20
 _MAX_ID = 100
 _THREADS = 2
@@ -278,8 +278,8 @@ _EXPIRY_SECONDS = 60.0
 class StoredReplies:
     """Full replies in a store, within its limits.
 
-    *key* returns the key that makes the ids unguessable. A reply that is sent again, like a task's
-    each time a client asks, has the same id and is stored only once.
+    *key* returns the key that makes the ids unguessable. A reply that is sent again, such as a
+    task's whenever a client asks, has the same id and is stored only once.
     """
 
     def __init__(
@@ -293,13 +293,13 @@ class StoredReplies:
         self._removing = removing = BackgroundWork(
             "answerback-wholes-expiry", partial(_remove_expired, store), _EXPIRY_SECONDS
         )
-        # The thread has no reference to this object, and ends with it.
+        # The thread holds no reference to this object, and ends with it.
         finalize(self, _close, removing, store).atexit = False
 
     async def keep(self, body: bytes, owner: Owner) -> str | None:
         """Store the JSON of the returned data; return its URI.
 
-        None if it cannot be stored, because it is larger than the limit or the store fails. The
+        Return None if it cannot be stored, because it exceeds the limit or the store fails. The
         reply is then sent without a link.
         """
         if len(body) > self._limits.reply_bytes:
@@ -307,7 +307,7 @@ class StoredReplies:
         try:
             id = await self._off_loop(len(body), self._add, body, owner)
         except Unavailable as exc:
-            logger().warning("a full reply of %r cannot be stored: %s", owner.tool, exc)
+            logger().warning("cannot store a full reply from %r: %s", owner.tool, exc)
             return None
         self._removing.wake()
         return PREFIX + id
@@ -320,14 +320,14 @@ class StoredReplies:
         return id
 
     async def find(self, id: str, user: str, *parts: slice) -> StoredReply | None:
-        """Return a reply, or parts of it; None if it is unknown, expired or not this user's."""
-        # PostgreSQL and SQLite refuse some texts.
+        """Return a reply, or parts of it; None if unknown, expired or another user's."""
+        # PostgreSQL and SQLite reject some strings.
         if not (len(id) < _MAX_ID and id.isascii() and id.isprintable()):
             return None
         return await self._off_loop(LARGE_BODY, self._store.get, id, user, *parts)
 
     async def read(self, reply: StoredReply, part: ReplyPart) -> Range:
-        """Return a part of a reply; raises InvalidInput for a range that it does not have."""
+        """Return a part of a reply; raises InvalidInput for a range outside the reply."""
         return await self._off_loop(len(reply.body), range_of, reply.body, part)
 
     async def forget_session(self, session: str) -> None:
@@ -335,7 +335,7 @@ class StoredReplies:
         try:
             await self._off_loop(LARGE_BODY, self._store.forget_session, session)
         except Unavailable as exc:
-            logger().warning("the full replies of a session cannot be removed: %s", exc)
+            logger().warning("cannot remove a session's full replies: %s", exc)
 
     def close(self) -> None:
         _close(self._removing, self._store)
@@ -374,7 +374,7 @@ def stored_replies_of(registry: Registry, state: SharedState | None, path: str) 
     limits = registry.limits.replies
     if state is None:
         return StoredReplies(SQLiteReplies(path), limits)
-    # It needs the database driver.
+    # Imported here, because it needs the database driver.
     from .postgres_replies import PostgresReplies
 
     key = partial(state.fingerprints.of, b"ids of whole replies")

@@ -1,4 +1,4 @@
-"""Makes an `Error` from what other servers send: JSON-RPC errors, error objects, coded texts."""
+"""Makes an `Error` from what other servers send: JSON-RPC errors, error objects, coded text."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ _WRONG_ARGUMENTS = re.compile(
     _ERROR + r"(?:Error (?:executing|calling) tool [^:\n]{1,200}: )?"
     r"(?:input validation error\b|\d{1,4} validation errors? for \S"
     r"|invalid (?:arguments|parameters|params)\b|missing required (?:argument|parameter)s?\b"
-    # Google's toolbox, and what servers with the TypeScript SDK make of zod's issues.
+    # Google's toolbox, and how servers using the TypeScript SDK report zod's issues.
     r"|(?:the )?provided parameters were invalid\b|invalid input: \["
     r"|invalid [\w.\[\]]{1,100}: required\b)",
     re.IGNORECASE,
 )
 _VAGUE_CODES = {INVALID_ARGUMENTS, UNKNOWN_ERROR, "INVALID_REQUEST", "METHOD_NOT_FOUND"}
 """The JSON-RPC codes that servers also use for an unknown tool."""
-# The `standard` convention's form of errors: `CODE: message (details)`.
+# The `standard` convention's error format: `CODE: message (details)`.
 _CODED = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*): (.*)", re.DOTALL)
-# The TypeScript SDK's form of errors in a result's text.
+# The TypeScript SDK's error format in a result's text.
 _NUMBERED = re.compile(r"MCP error (-\d{1,9}): (.+)", re.DOTALL)
 _MESSAGES = (
     *("message", "msg", "errorMessage", "error_message", "error_description", "detail"),
@@ -83,7 +83,7 @@ _NOT_DETAILS = frozenset(
 
 
 def json_rpc_error(found: Any) -> Error:
-    """Return a JSON-RPC response's error; its number and data are in the details."""
+    """Return a JSON-RPC response's error, with its number and data in the details."""
     if not isinstance(found, dict):
         return Error(UNKNOWN_ERROR, found if isinstance(found, str) else UNKNOWN_TEXT, found)
     number, message = found.get("code"), found.get("message")
@@ -99,7 +99,7 @@ def json_rpc_error(found: Any) -> Error:
     named = data.get("code") if isinstance(data, dict) else None
     if not isinstance(named, str) or not re.fullmatch("[A-Z][A-Z0-9_]{0,99}", named):
         return Error(code, text, details, kind=_KINDS.get(code))
-    # The server wrote the members of an error into the data.
+    # The server put the members of an error in the data.
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in CODES:
         kind = _KINDS.get(code) or code
@@ -121,7 +121,7 @@ def unlisted_tool(error: Error) -> Error:
 
 
 def _code_of_text(text: str) -> str | None:
-    """Return the code for a message in one of the SDKs' forms, else None."""
+    """Return the code for a message in one of the SDKs' formats, or None."""
     text = text[:_MAX_SEARCHED]
     if _UNKNOWN_TOOL.match(text):
         return TOOL_NOT_FOUND
@@ -153,7 +153,7 @@ def pending_error(found: dict[str, Any]) -> Error | None:
 
 
 def task_error(task: dict[str, Any]) -> Error:
-    """Return the error for a reply that only says that a task is still running."""
+    """Return the error for a reply that says only that a task is still running."""
     name, status = str(task.get("taskId"))[:60], str(task.get("status"))[:60]
     message = f"the server is working on it in task {name!r}, which is {status!r}"
     return Error(TASK_CREATED, message, task, kind="CONFLICT")
@@ -194,7 +194,7 @@ def object_error(found: Any) -> Error:
 
 
 def error_in_text(text: str) -> Error | None:
-    """Return the error in a text such as `CODE: message (details)`; None if no code matches."""
+    """Return the error in text such as `CODE: message (details)`, or None if no code matches."""
     if (numbered := _NUMBERED.fullmatch(text)) is not None:
         return json_rpc_error({"code": int(numbered[1]), "message": numbered[2]})
     found = _CODED.fullmatch(text)
@@ -222,7 +222,7 @@ def _first_of(places: list[Any], name: str, kind: type) -> Any:
 
 
 def _item_text(item: Any) -> str | None:
-    """Return the message of one of several errors, after the path that it concerns."""
+    """Return the message of one of several errors, prefixed with the path it is about."""
     if not isinstance(item, dict):
         return str(item)[:_MAX_ITEM]
     text = _first_text([item], _MESSAGES)
@@ -254,7 +254,7 @@ def _details(places: list[Any]) -> Any:
 
 
 def other_result(found: Any) -> Reply[Any] | None:
-    """Return the reply for a resource or for a task without a result; None for any other value."""
+    """Return the reply for a resource or a task without a result, or None for any other value."""
     match found:
         case {"contents": [_, *_] as items} if all(map(_is_resource, items)):
             try:
@@ -270,7 +270,7 @@ def other_result(found: Any) -> Reply[Any] | None:
 
 
 def inner_result(found: Any) -> Any:
-    """Return the result in a completed task or in `toolResult`, else UNSET."""
+    """Return the result in a completed task or in `toolResult`, or UNSET."""
     match found:
         case {"toolResult": inner} if found.keys() <= {"toolResult", "_meta"}:
             return inner

@@ -1,6 +1,6 @@
 """`read`: any server's reply becomes a `Reply`.
 
-The order is the `direct` convention's: a protocol error, `isError`,
+The order follows the `direct` convention: a protocol error, `isError`,
 `structuredContent`, text, other blocks. `dialects.verdicts` recognises a reply's dialect.
 """
 
@@ -76,9 +76,9 @@ INVALID_FORMAT = "INVALID_RESPONSE_FORMAT"
 TOO_LARGE = "TOO_LARGE"
 _MAX_FINDINGS = 20
 _MAX_TEXT = 10_000
-"""Longer texts are not searched for an error object."""
+"""Longer text is not searched for an error object."""
 _SPACE = 1000
-"""How many whitespace characters may precede JSON in a text."""
+"""How many whitespace characters may precede JSON in text."""
 _EVENT_STARTS = ("event:", "data:", "id:", "retry:", ":")
 # The rules about base64 and media types, whose fixes make a block readable.
 _FIXED_RULES = frozenset({"AB401", "AB402", "AB403"})
@@ -211,7 +211,7 @@ def read_with(result: Any, hints: Hints) -> Reply[Any]:
 
 
 def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
-    """Read a successful MCP result with only plain texts and data; return None for any other.
+    """Read a successful MCP result with only plain text and data; return None for any other.
 
     Nearly all results are like that, and this takes a fifth of the time.
     """
@@ -224,7 +224,7 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
         return None
     data = found.get("structuredContent")
     if data is None:
-        # A text that may be JSON takes longer, as does a null.
+        # Text that may be JSON takes longer, as does a null.
         if "structuredContent" in found or (
             len(content) == 1 and (hints.wants_text or _is_like_json(content[0].text))
         ):
@@ -257,7 +257,7 @@ def _plain_texts(blocks: Any) -> tuple[Text, ...] | None:
 
 
 def _plain_meta(meta: Any) -> dict[str, Any] | None:
-    """Return a result's `_meta`; None if it is malformed or has our keys."""
+    """Return a result's `_meta`, or None if it is malformed or has our keys."""
     if meta is None:
         return {}
     if type(meta) is not dict:
@@ -290,7 +290,7 @@ def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
 
 
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
-    """Read decoded JSON, or text that is not JSON; also return what had to be repaired."""
+    """Read decoded JSON, or text that is not JSON; also return findings about the original."""
     if isinstance(found, str):
         response = None
         if found.startswith(_EVENT_STARTS):
@@ -311,7 +311,7 @@ def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
             return _read_result(result, hints, "result")
         case {"code": _}:
             return Reply(error=json_rpc_error(found)), ()
-    raise MalformedReply("it is a JSON-RPC request or notification, and not a response")
+    raise MalformedReply("it is a JSON-RPC request or notification, not a response")
 
 
 def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tuple[Any, ...]]:
@@ -345,7 +345,7 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
         return Reply(error=object_error(found)), ()
     meta: dict[str, Any] = {}
     if not hints.is_data and isinstance(found, dict) and isinstance(found.get("_meta"), dict):
-        # The metadata of a list or a prompt is not part of its data.
+        # A list's or prompt's metadata is not part of its data.
         meta = author_meta(found["_meta"])
         found = {name: each for name, each in found.items() if name != "_meta"}
     data, shape = _unwrapped(found, {}, hints)
@@ -367,7 +367,7 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
         reply = mcp.read(found, contract=contract)
     if reply.error is not None:
         return _with_error_in_text(reply, found), findings
-    # Since 2026-07-28, the data may be null; before that, null meant that there is no data.
+    # Since 2026-07-28, the data may be null; before that, null meant that there was no data.
     is_null = "resultType" in found and found.get("structuredContent", msgspec.UNSET) is None
     if reply.data is msgspec.UNSET and not is_null:
         # A block of an unknown type was read as text, so look at the type that was sent.
@@ -387,7 +387,7 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
 
 
 def _with_error_in_text(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
-    """Return a failure with the code and details from its text, unless it has them already."""
+    """Return a failure with the code and details from its text, unless it already has them."""
     error = reply.error
     if error is None or error.code != UNKNOWN_ERROR or error.kind is not None:
         return reply
@@ -471,7 +471,7 @@ def _json_in_text(reply: Reply[Any], max_values: int = MAX_VALUES) -> Any:
 
 
 def _is_like_json(text: str) -> bool:
-    # Only its beginning, because `lstrip` would copy a large text.
+    # Only the beginning, because `lstrip` would copy a large string.
     return text[:_SPACE].lstrip()[:1] in ("{", "[")
 
 
@@ -488,7 +488,7 @@ def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, Shape | None]:
 
 
 def hidden_failures(reply: Reply[Any]) -> tuple[Finding, ...]:
-    """Return the findings of AB201 and AB202: a success whose text or JSON says it failed."""
+    """Return the findings from AB201 and AB202: a success whose text or JSON says it failed."""
     content = [
         {"type": "text", "text": block.text[:_MAX_TEXT]} if isinstance(block, Text) else {}
         for block in reply.content
@@ -510,7 +510,7 @@ def _mended(
 ) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """Return a readable reply, and the findings about the original.
 
-    An unreadable block becomes a text that says so. Raises MalformedReply if nothing can be
+    An unreadable block becomes a text block that says so. Raises MalformedReply if nothing can be
     read.
     """
     findings = tuple(each for each in check(found, dialect) if each.severity == "error")
@@ -564,7 +564,7 @@ def _readable_blocks(content: Any, dialect: Literal["mcp", "envelope"]) -> list[
 
 
 def _read_in_any_form(block: Any) -> Block:
-    """Read a block in MCP's form, in the envelope's, or with the SDK's Python names."""
+    """Read a block in MCP's form, in the envelope's form, or with the SDK's Python names."""
     if not isinstance(block, dict):
         return Text(block if isinstance(block, str) else _unreadable(f"it is {block!r}"))
     reason = ""
@@ -585,7 +585,7 @@ def _read_renamed(block: dict[str, Any]) -> Block:
 
 
 def _read_odd(block: dict[str, Any]) -> Block:
-    """Read block forms that some servers send although no specification has them."""
+    """Read block forms that some servers send although no specification defines them."""
     match block:
         case {"type": "text", "text": int() | float() as number}:
             return Text(str(number))

@@ -1,6 +1,6 @@
 """Turns the objects that hold a reply into decoded JSON: text, SDK models, HTTP responses.
 
-It does not know what a reply's members mean.
+Knows nothing about the meaning of a reply's members.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class NotJson(MalformedReply):
 
 
 def source_of(result: Any, limits: ReceivedLimits) -> Any:
-    """Return decoded JSON, text that is not JSON as str, or an HttpReply.
+    """Return decoded JSON, text that is not JSON as a str, or an HttpReply.
 
     Raises MalformedReply for anything else.
     """
@@ -75,7 +75,7 @@ def source_of(result: Any, limits: ReceivedLimits) -> Any:
 
 
 def decode_text(text: str | bytes | bytearray | memoryview, limits: ReceivedLimits) -> Any:
-    """Return the JSON object or array in *text*, else the text as str."""
+    """Return the JSON object or array in *text*, or the text as a str."""
     _check_size(text, limits.bytes)
     if not isinstance(text, str):
         try:
@@ -120,7 +120,7 @@ def _check_size(text: str | bytes | bytearray | memoryview, max_bytes: int) -> N
 
 def _from_object(result: Any, limits: ReceivedLimits) -> Any:
     if isinstance(result, BaseException):
-        # Clients raise the error when the server fails.
+        # Clients raise this error when the server fails.
         if isinstance(result, ToolError):
             error = msgspec.to_builtins(Error.of(result))
             text = {"type": "text", "text": str(error["message"])}
@@ -149,7 +149,7 @@ def _is_resource_model(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return the JSON of a model, a block or a data class; other values unchanged."""
+    """Return the JSON of a model, a block or a dataclass; return other values unchanged."""
     if type(value) is dict:
         return value
     if isinstance(value, BLOCKS):
@@ -269,7 +269,7 @@ def read_response(
 def _with_code(reply: Reply[Any], response: HttpReply) -> Reply[Any]:
     """Return a failure with the code from the header or the status, unless the body has a code.
 
-    A server's custom code gets the response's status.
+    A server's custom code is given the response's status.
     """
     error, stated = reply.error, rest.read(response).error
     if error is None or stated is None:
@@ -282,7 +282,7 @@ def _with_code(reply: Reply[Any], response: HttpReply) -> Reply[Any]:
 
 
 def _json_of(response: HttpReply, essence: str, max_values: int) -> Any:
-    """Return the decoded body if it is a JSON object or array, else UNSET."""
+    """Return the decoded body if it is a JSON object or array, or else UNSET."""
     is_json = essence in ("", "application/json") or essence.endswith("+json")
     if not is_json or response.body.lstrip()[:1] not in (b"{", b"["):
         return msgspec.UNSET

@@ -47,7 +47,7 @@ class TypedReader:
         if reply.error is not None:
             return reply
         if self._into is str:
-            # The only text is the data, unless the reply has other data.
+            # The only text block is the data, unless the reply has other data.
             match reply.content:
                 case (Text(text=text),) if not reply.has_data or reply.data_from == "text":
                     reply = msgspec.structs.replace(reply, data=text)
@@ -66,7 +66,7 @@ class TypedReader:
             return _failed(reply, Error(INVALID_OUTPUT, str(first), {"problems": problems}))
 
     async def read_async(self, reply: Reply[Any]) -> Reply[Any]:
-        """Like `read`, but builds large data on a thread, so that the event loop is not blocked."""
+        """Like `read`, but builds large data in a thread, so that the event loop is not blocked."""
         try:
             is_large = len(ENCODER.encode(reply.data)) > LARGE
         except (TypeError, ValueError, RecursionError):

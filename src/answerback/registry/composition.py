@@ -1,7 +1,7 @@
 """Composition: apps within apps, and what is enabled in each.
 
-An app's tables are replaced when the app, or one it includes, changes. So a call finds its tool
-with one dict lookup. A new name is added to copies of the tables; any other change rebuilds them.
+An app's tables are replaced when the app, or one it includes, changes, so that a call finds its
+tool with one dict lookup. A new name is added to copies of the tables; other changes rebuild them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _MAX_NAME = 128
 
 
 class _Merged(msgspec.Struct):
-    """All entries of one kind, and the served ones."""
+    """All entries of one kind, and the ones that are served."""
 
     entries: dict[str, Tool]
     served: dict[str, Tool]
 
 
 _Additions: TypeAlias = "dict[tuple[Composition, str], tuple[Tool, bool]]"
-"""The entry that each app gets under a name, and whether the app serves it."""
+"""The entry to add to each app under a name, and whether the app serves it."""
 
 
 class Composition:
@@ -54,7 +54,7 @@ class Composition:
         self.change()
 
     def apps(self) -> Iterator[Registry]:
-        """Return the app and the apps it includes, each once."""
+        """Return the app and the apps it includes, without duplicates."""
         found = {id(self.app): self.app}
         for child, _ in self.included:
             found |= {id(each): each for each in child.apps() if id(each) not in found}
@@ -83,7 +83,7 @@ class Composition:
     def _plan(self, kind: Kind, key: str, entry: Tool, served: bool, added: _Additions) -> bool:
         """Add a new entry to the plan, for this app and for the apps that include it.
 
-        Return False if a name already exists: merging the tables then finds out why.
+        Return False if a name already exists; merging the tables then shows why.
         """
         if key in self.merged[kind].entries or (self, key) in added:
             return False
@@ -125,7 +125,7 @@ class Composition:
     def change(self, undo: Callable[[], object] | None = None) -> None:
         """Rebuild the tables of this app, and of the apps that include it, after a change.
 
-        If two entries would have the same name, calls *undo* and raises ValueError.
+        If two entries would have the same name, call *undo* and raise ValueError.
         """
         try:
             planned: dict[Composition, dict[Kind, _Merged]] = {}
@@ -149,7 +149,7 @@ class Composition:
                 composition.app.tables[kind].serve(entries.served)
 
     def check_include(self, other: Registry) -> None:
-        """Raise ValueError if the app, or one above it, is served and cannot take *other* now."""
+        """Raise ValueError if the app, or one above it, is being served and cannot add *other*."""
         hint = f"include it before {self.app.name!r} is served or called"
         for runtime in self.app.changes.attached():
             if other.lifespan is not None:
@@ -164,7 +164,7 @@ class Composition:
             parent.check_include(other)
 
     def join_lifespan(self, other: Registry) -> None:
-        """Start and stop the lifespan of *other* with those of the app and the apps above it."""
+        """Start and stop *other*'s lifespan along with those of the app and the apps above it."""
         if other.lifespan is None:
             return
         app = self.app
@@ -210,7 +210,7 @@ class Composition:
                 into.served.setdefault(key, view)
 
     def _view(self, kind: Kind, key: str, entry: Tool) -> Tool:
-        """Return the entry as this app serves it, made once."""
+        """Return the entry as this app serves it, creating it only once."""
         known = self._views.get((kind, key))
         if known is None or known[0] is not entry:
             known = self._views[kind, key] = (entry, _view(kind, key, entry, self.app))
@@ -231,7 +231,7 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
             raise ValueError(f"{other.name!r} is or includes {app.name!r}: apps must not be cyclic")
         mine, theirs = app.composed(), other.composed()
         if any(each is other and known == prefix for each, known in mine.included):
-            raise ValueError(f"{app.name!r} already includes {other.name!r}; give a prefix")
+            raise ValueError(f"{app.name!r} already includes {other.name!r}; pass a prefix")
         is_first = all(each is not other for each, _ in mine.included)
         if is_first:
             mine.check_include(other)
@@ -268,7 +268,7 @@ def check_auth(app: Registry, included: Iterable[Registry]) -> None:
 
 
 def _forward_changes(app: Registry, other: Registry) -> None:
-    """Send each change of *other* to the clients of *app* too, as long as *app* exists."""
+    """Send each change in *other* to the clients of *app* too, for as long as *app* exists."""
 
     def forward(change: Change) -> None:
         if (parent := found()) is not None:
@@ -317,7 +317,7 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
         made.name = key
     made.contract = app.contract
     adopt(app, made)
-    # As at registration, refuse a return type that *app*'s contract does not allow.
+    # Refuse a return type that *app*'s contract does not allow, as registration does.
     with suppress(NameError):
         _ = made.returns
     return made
@@ -338,7 +338,7 @@ class Enabled:
 
     def __init__(self) -> None:
         self.switches: dict[tuple[Literal["name", "tag"], str], bool] = {}
-        """The last switch that applies to an entry wins."""
+        """Of the switches that apply to an entry, the last one wins."""
         self.only: frozenset[str] = frozenset()
         self.without: frozenset[str] = frozenset()
         """The command line's tags; an entry they exclude cannot be enabled."""
@@ -374,14 +374,14 @@ def switch(app: Registry, name: str | None, tag: str | None, *, on: bool) -> Non
 
 
 def apply_switch(root: Registry, received: Switch) -> None:
-    """Apply what another process enabled or disabled; that process sends the notifications."""
+    """Apply a switch from another process, which sends the notifications."""
     apps = list(root.apps())
     if received.app < len(apps):
         _apply(apps[received.app], received)
 
 
 def apply_switches(root: Registry, received: Sequence[Switch]) -> None:
-    """Make these switches the last ones of their apps, in this order."""
+    """Make these switches the last ones in their apps, in this order."""
     current = switches_of(root)
     for number in {each.app for each in received}:
         wanted = [each for each in received if each.app == number]
@@ -391,7 +391,7 @@ def apply_switches(root: Registry, received: Sequence[Switch]) -> None:
 
 
 def switches_of(root: Registry) -> list[Switch]:
-    """Return every switch so far, for a starting process."""
+    """Return every switch so far, for a process that is starting."""
     return [
         Switch(number, what, value, on)
         for number, app in enumerate(root.apps())
@@ -413,7 +413,7 @@ def _apply(app: Registry, wanted: Switch) -> list[ListedKind]:
 
 
 def _forward_switch(app: Registry, root: Registry, wanted: Switch) -> None:
-    """Send a switch in *app* to the other processes that serve it, or an app that includes it."""
+    """Send a switch to the other processes that serve *app*, or an app that includes it."""
     number = next(number for number, each in enumerate(root.apps()) if each is app)
     root.changes.publish_switch(msgspec.structs.replace(wanted, app=number))
     if root.composition is not None:
@@ -422,7 +422,7 @@ def _forward_switch(app: Registry, root: Registry, wanted: Switch) -> None:
 
 
 def select_tags(app: Registry, only: Collection[str], without: Collection[str]) -> None:
-    """Serve only the entries with one of the tags *only*, and none with one of *without*."""
+    """Serve only the entries with one of the tags in *only*, and none with a tag in *without*."""
     if only or without:
         composition = app.composed()
         enabled = composition.enabled

@@ -1,7 +1,7 @@
 """Registry: an author's declared tools, resources and prompts, and the feed of their changes.
 
 Calls, MCP and the wires are written against it. Only the author writes to it, through `App`. State
-that exists only while it is served is in a `Runtime` (`calls/runtime.py`).
+that exists only while serving is in a `Runtime` (`calls/runtime.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ListedKind: TypeAlias = Literal["tools", "resources", "prompts"]
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A change to a list, or to the one resource that *uri* names."""
+    """A change to a list, or to the resource at *uri*."""
 
     kind: Literal["tools", "resources", "prompts", "resource"]
     """The list that changed, or `resource`."""
@@ -55,7 +55,7 @@ class Attached(Protocol):
 
 
 class ChangeFeed:
-    """Sends changes to its subscribers. Any thread may use it; a subscriber must not block."""
+    """Sends changes to its subscribers. Thread-safe; a subscriber must not block."""
 
     def __init__(self) -> None:
         # Operations on these are atomic, so threads need no lock.
@@ -127,7 +127,7 @@ Check: TypeAlias = Callable[[], HealthState | None]
 
 
 class Recording(Protocol):
-    """Keeps a record of each call; `answerback.records.Records` is one."""
+    """Keeps a record of each call, like `answerback.records.Records`."""
 
     def recorded(
         self, handle: Callable[[Any], Coroutine[Any, Any, Any]], kind: str
@@ -142,17 +142,17 @@ class Recording(Protocol):
 
 
 class Errors(Protocol):
-    """The author's exception classes; `answerback.calls.failures.AppErrors` is one."""
+    """The errors for an author's exceptions, like `answerback.calls.failures.AppErrors`."""
 
     def add(self, kind: object, function: Callable[[Any], Any]) -> None:
-        """Let *function* make the error for exceptions of *kind*."""
+        """Use *function* to make the error for exceptions of *kind*."""
 
     def shown_for(self, exc: BaseException, tool: Tool) -> BaseException | Reply[Any] | None:
-        """Return the error that callers see for *exc*; None if the app has none for it."""
+        """Return the error that callers see for *exc*, or None if the app defines none."""
 
 
 class Table(Mapping[str, T]):
-    """The tools, resources, prompts or completions of an app, by their public names.
+    """The tools, resources, prompts or completions of an app, by public name.
 
     It is replaced all at once when apps are combined, so every thread sees a complete table.
     """
@@ -167,7 +167,7 @@ class Table(Mapping[str, T]):
     def serve(self, served: dict[str, T]) -> None:
         """Let callers see *served*."""
         self._served = served
-        # The dict's own method, for speed: each call looks up its tool with it.
+        # The dict's own method, for speed: each call uses it to look up its tool.
         self.get = served.get  # type: ignore[method-assign]  # see above
 
     def __getitem__(self, name: str) -> T:
@@ -198,7 +198,7 @@ class Registry:
     has_gates = False
     """Whether anything served here has gates."""
     visible: tuple[Callable[[Any, Any], bool], ...] = ()
-    """The functions that decide which entries a caller sees."""
+    """The functions that decide which entries are visible to a caller."""
     challenge: Literal["auto", "http", "result"] = "auto"
     """How an MCP client is told to log in."""
     has_tasks = False
@@ -208,7 +208,7 @@ class Registry:
     stored_reply_resource: Resource | None = None
     """The resource for stored replies, created when a client first reads one."""
     has_keys = False
-    """Whether any tool served here takes an idempotency key in a plain call."""
+    """Whether any tool served here accepts an idempotency key in a plain call."""
 
     def __init__(
         self,
@@ -231,9 +231,9 @@ class Registry:
         self.records: Recording | None = None
         self.lifespan: Lifespan | None = None
         self.auth: AppAuth | None = None
-        """The authentication of HTTP requests; None serves everyone."""
+        """The authentication for HTTP requests; None means that everyone is served."""
         self.overrides: dict[Any, Callable[..., Any]] = {}
-        """For tests: the replacement function for each dependency, by dependency."""
+        """For tests: replacement functions, by dependency."""
         self.tools: Table[Tool] = Table()
         self.resources: Table[Resource] = Table()
         self.prompts: Table[Prompt] = Table()
@@ -247,7 +247,7 @@ class Registry:
         self.icons: tuple[Icon, ...] = ()
         self.website_url = ""
         self.middleware: tuple[Any, ...] = ()
-        """Functions around each run of a tool, resource or prompt."""
+        """Functions that wrap each run of a tool, resource or prompt."""
         self.observers: tuple[Callable[[Any], object], ...] = ()
         """Functions that see every outcome."""
         self.errors: Errors | None = None
@@ -256,10 +256,10 @@ class Registry:
         """The combined apps and their switches; None until first used."""
         self.changes = ChangeFeed()
         self.routes: list[OwnRoute] = []
-        """The author's own pages, served next to the tools."""
+        """The author's own pages, served alongside the tools."""
 
     def add_tool(self, fn: Callable[..., Any], options: ToolOptions) -> Tool:
-        """Register a function with *options*, over the app's defaults."""
+        """Register a function with *options*, which override the app's defaults."""
         defaults = {"timeout": self.limits.seconds, **self.tool_defaults}
         tool = Tool(fn, read_settings({**defaults, **options}), self.contract)
         if tool.name in self.tools.own:
@@ -271,7 +271,7 @@ class Registry:
         return tool
 
     def add_resource(self, uri: str, fn: Callable[..., Any], options: ResourceOptions) -> None:
-        """Register a function that returns the content of *uri*, or of every URI of a template."""
+        """Register a function that returns the content at *uri*, or at every URI of a template."""
         from ..tools.resource import Resource
 
         if uri in self.resources.own:
@@ -321,14 +321,14 @@ class Registry:
         return self.composition
 
     def apps(self) -> Iterator[Registry]:
-        """Return this app and the apps it includes, each once."""
+        """Return this app and the apps it includes, without duplicates."""
         if self.composition is None:
             return iter((self,))
         return self.composition.apps()
 
     @property
     def has_filters(self) -> bool:
-        """Whether an `@app.visible` function decides what a caller sees."""
+        """Whether an `@app.visible` function decides what is visible to a caller."""
         return any(app.visible for app in self.apps())
 
     @property
@@ -338,7 +338,7 @@ class Registry:
 
 
 class HasRegistry:
-    """An object with a registry: an `App`, as the layers below it see it."""
+    """An object with a registry: how the layers below see an `App`."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -358,10 +358,10 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
 
 
 def adopt(registry: Registry, entry: Tool) -> None:
-    """Put the middleware and gates of *registry* before those that *entry* already has."""
+    """Put *registry*'s middleware and gates before the ones that *entry* already has."""
     entry.path = (registry, *entry.path)
     entry.middleware = registry.middleware + entry.middleware
-    # A widget's page contains no data, and it shows its tools' refusals.
+    # A widget's page contains no data, and shows its tools' refusals.
     requires = () if entry.is_widget else registry.requires
     if requires or entry.settings.requires or entry.gates is not None:
         from ..tools.requires import add_gates
@@ -397,7 +397,7 @@ class OwnRoute(msgspec.Struct, frozen=True):
 
 
 def check_route(registry: Registry, path: object, methods: Sequence[str]) -> None:
-    """Raise TypeError or ValueError for a path that cannot be served, or is already served."""
+    """Raise TypeError or ValueError for a path that cannot be served or is already taken."""
     if callable(path):
         raise TypeError("@app.route takes a path: @app.route('/plans')")
     if not isinstance(path, str) or not path.startswith("/"):

@@ -1,8 +1,8 @@
 """Lifespan: opens an app's resources before the first call, and closes them at the end.
 
-Each wire that serves starts and stops it. In each process, it opens on the first wire's event loop
+Each serving wire starts and stops it. In each process, it opens on the first wire's event loop
 and closes with the last wire; the first call opens it if nothing else has. In a one-call process it
-runs around that call: see `calls/started.py`.
+wraps that call: see `calls/started.py`.
 
 An async context manager is entered and exited in one task, and a plain one in one thread.
 """
@@ -43,11 +43,11 @@ _MOUNTED = (
 
 
 class LifespanFailed(AnswerbackError):
-    """The lifespan raised at start or end; its exception is the cause."""
+    """The lifespan raised an exception when starting or ending; that exception is the cause."""
 
     code = "LIFESPAN_FAILED"
     is_hanging = False
-    """True if we stopped waiting for it to end, although it is still running."""
+    """True if we stopped waiting for it to end while it was still running."""
 
 
 class Lifespan:
@@ -56,7 +56,7 @@ class Lifespan:
     def __init__(
         self, function: LifespanFunction | None, registry: Registry, app: object = None
     ) -> None:
-        """*function* may take *app*, the App of *registry*."""
+        """*function* may accept *app*, the App that *registry* belongs to."""
         self._registry = registry
         self._app = app
         self._function = function
@@ -74,7 +74,7 @@ class Lifespan:
 
     @asynccontextmanager
     async def __call__(self, host: object = None) -> AsyncIterator[None]:
-        """Start and stop it around the host's application: `FastAPI(lifespan=app.lifespan)`."""
+        """Run it as the lifespan of a host application: `FastAPI(lifespan=app.lifespan)`."""
         holder = object()
         await self.start(holder)
         try:
@@ -83,7 +83,7 @@ class Lifespan:
             await self.stop(holder)
 
     async def start(self, holder: object) -> None:
-        """Open it unless it is open; it stays open until *holder* stops it.
+        """Open it unless it is already open; it stays open until *holder* stops it.
 
         Raises the exception that the context manager raised.
         """
@@ -96,7 +96,7 @@ class Lifespan:
             raise
 
     async def open(self, managers: Managers | None = None) -> None:
-        """Open it on the running loop unless it is open; the caller does not keep it open."""
+        """Open it on the running loop unless already open; the caller does not keep it open."""
         from .lifespan_on_loop import LoopRun
 
         with self._lock:
@@ -117,7 +117,7 @@ class Lifespan:
         return self._loop_run is not None and self._loop_run.is_lost
 
     async def stop(self, holder: object) -> None:
-        """Close it if *holder* is the last one; raises LifespanFailed on failure or time-out."""
+        """Close it if *holder* is the last one; raises LifespanFailed on failure or timeout."""
         if self._release(holder):
             run, self._loop_run = self._loop_run, None
             if run is not None:
@@ -130,7 +130,7 @@ class Lifespan:
             return not self._holders
 
     async def try_to_start(self, holder: object) -> LifespanFailed | None:
-        """Start it for a server; log and return a failure."""
+        """Start it for a server; if that fails, log and return the error."""
         self.is_reported = True
         try:
             await self.start(holder)
@@ -143,7 +143,7 @@ class Lifespan:
         return None
 
     async def try_to_stop(self, holder: object) -> LifespanFailed | None:
-        """Stop it for a server; log and return a failure."""
+        """Stop it for a server; if that fails, log and return the error."""
         try:
             await self.stop(holder)
         except LifespanFailed as error:
@@ -159,11 +159,11 @@ class Lifespan:
 
     @property
     def seconds(self) -> float:
-        """How many seconds it has to end."""
+        """How many seconds it may take to end."""
         return self._registry.limits.shutdown
 
     def managers(self) -> Managers:
-        """Return new context managers: those of included apps not yet running, then its own."""
+        """Return new context managers: first for included apps not yet running, then its own."""
         included = [each for each in self.included if not each.is_open]
         found = [pair for each in included for pair in each.managers()]
         if self._function is not None:
@@ -182,10 +182,10 @@ def is_async(manager: object) -> bool:
 
 
 def _takes_app(function: Any) -> bool:
-    """Return whether the function takes the app; raises TypeError if it cannot be a lifespan."""
+    """Return whether the function accepts the app; raises TypeError if it cannot be a lifespan."""
     kind = type(function)
     if not callable(function) or is_async(function) or hasattr(kind, "__enter__"):
-        raise TypeError(f"lifespan is a {kind.__name__} object; give the function itself")
+        raise TypeError(f"lifespan is a {kind.__name__} object; pass the function itself")
     if isinstance(function, FunctionType) and is_generator(function):
         raise TypeError(
             f"lifespan {function.__name__!r} is a generator; decorate it with "
@@ -204,7 +204,7 @@ def _takes_app(function: Any) -> bool:
 
 
 def failed(exc: BaseException, when: str) -> LifespanFailed:
-    """Return the error, naming the exception, that ends the server."""
+    """Return the error that ends the server; it names the exception."""
     text = f"{type(exc).__name__}: {exc}".rstrip(": ")
     error = LifespanFailed(f"the lifespan failed at its {when}: {text}")
     error.__cause__ = exc
@@ -217,7 +217,7 @@ def log_failure(error: LifespanFailed) -> None:
     if cause is None:
         logger().error("%s", error)
         return
-    # From the author's first frame on, without ours and contextlib's.
+    # Start at the author's first frame, skipping ours and contextlib's.
     first = cause.__traceback__
     hidden = (os.path.dirname(__file__), contextmanager.__code__.co_filename, _FUTURES)
     while first is not None and first.tb_frame.f_code.co_filename.startswith(hidden):

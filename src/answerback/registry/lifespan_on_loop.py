@@ -14,11 +14,11 @@ from typing import Any
 from .lifespan import Lifespan, LifespanFailed, Managers, failed, is_async
 
 _CANCEL_SECONDS = 1.0
-"""How many seconds a cancelled lifespan has to end."""
+"""How many seconds a cancelled lifespan may take to end."""
 
 
 class LoopRun:
-    """A run that starts opening at once; `stop` closes it."""
+    """A run that starts opening immediately; `stop` closes it."""
 
     def __init__(self, lifespan: Lifespan, managers: Managers) -> None:
         self._lifespan = lifespan
@@ -38,7 +38,7 @@ class LoopRun:
         await asyncio.shield(asyncio.wrap_future(self._started))
 
     async def stop(self, seconds: float) -> None:
-        """Close within *seconds*; raises LifespanFailed. A start still in progress is cancelled."""
+        """Close within *seconds*, cancelling a start still in progress; raises LifespanFailed."""
         if asyncio.get_running_loop() is not self.loop:
             if not self.is_lost:
                 stopping = asyncio.run_coroutine_threadsafe(self.stop(seconds), self.loop)
@@ -67,7 +67,7 @@ class LoopRun:
                     each.is_started = True
                 lifespan.is_started = True
                 self._started.set_result(None)
-                # Cancelled because the loop is ending without `stop`: close as at a shutdown.
+                # Cancelled because the loop is ending without `stop`: close as in any shutdown.
                 with suppress(asyncio.CancelledError):
                     await self._ending.wait()
         except BaseException as exc:

@@ -1,4 +1,4 @@
-"""All rules: by id, by name, and by the replies that they apply to."""
+"""All rules, by id, by name, and by the replies they apply to."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ RULE_BY_CHECK = {each.check: each for each in RULES.values()}
 _BLOCK_TYPES = ("text", "image", "audio", "resource", "resource_link")
 
 Checks: TypeAlias = tuple[Callable[..., Faults], ...]
-"""Check functions; `RULE_BY_CHECK` has each check's rule."""
+"""Check functions; `RULE_BY_CHECK` maps each to its rule."""
 
 
 class RulePlan(msgspec.Struct, frozen=True):
-    """The checks for one kind of reply, grouped by the part of the reply that they check."""
+    """The checks for one kind of reply, grouped by the part of the reply they check."""
 
     reply: Checks
     text: Checks
@@ -42,14 +42,14 @@ class RulePlan(msgspec.Struct, frozen=True):
     tool: Checks
     rpc: Checks
     unknown_block: Checks
-    """The checks for a block of a type that MCP does not define."""
+    """The checks for a block whose type MCP does not define."""
     blocks: dict[str, Checks]
-    """The checks for a block, by its type."""
+    """The checks for a block, by block type."""
 
 
 @cache
 def plan_for(dialect: Dialect, failed: bool, has_version: bool, has_schema: bool) -> RulePlan:
-    """Return the checks for one kind of reply; computed once for each kind."""
+    """Return the checks for one kind of reply; computed only once per kind."""
     known = {None, *(("version",) if has_version else ()), *(("schema",) if has_schema else ())}
     whens = ("always", "failure" if failed else "success")
     rules = [
@@ -89,7 +89,7 @@ def find_rule(word: str) -> Rule | None:
 def unknown_rule_message(word: str) -> str:
     """Return the error message for *word*, which is not a rule's id or name.
 
-    It suggests up to three ids or names that resemble the word.
+    It suggests up to three similar ids or names.
     """
     import difflib
 
@@ -112,7 +112,7 @@ def unknown_rule_message(word: str) -> str:
 
 
 def select_rules(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
-    """Return the ids of the rules in *select* (all, if it is empty) that are not in *ignore*.
+    """Return the ids of the rules in *select* (all if it is empty) that are not in *ignore*.
 
     Each word is an id, a prefix of ids, or a name; raises ValueError if no rule matches.
     """

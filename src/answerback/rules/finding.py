@@ -16,7 +16,7 @@ Part = Literal["document", "reply", "block", "text", "leak", "tool", "rpc"]
 
 `document`: the bytes or the decoded value, before it is known to be a JSON object. `reply`: the
 whole reply. `block`: each content block. `text`: each text block. `leak`: each string that holds a
-secret. `tool`: each tool in a `tools/list` result. `rpc`: a JSON-RPC error.
+secret. `tool`: each tool in a `tools/list` result. `rpc`: JSON-RPC errors.
 """
 
 
@@ -27,7 +27,7 @@ PROBLEM: tuple[Dialect, ...] = ("problem",)
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One violation of a rule, at one place in a reply."""
+    """One violation of a rule, at one location in a reply."""
 
     rule: str
     """The rule's id, such as "AB101"."""
@@ -40,7 +40,7 @@ class Finding(msgspec.Struct, frozen=True):
     message: str
     """What is wrong."""
     hint: str = ""
-    """What to do; it may be empty."""
+    """What to do about it; may be empty."""
 
 
 class Fault(NamedTuple):
@@ -53,7 +53,7 @@ class Fault(NamedTuple):
 
 Faults: TypeAlias = Sequence[Fault]
 Fix: TypeAlias = Callable[[dict[str, Any], str], None]
-"""Repairs, in place, the violation at a pointer into a decoded reply."""
+"""Repairs the violation at a pointer into a decoded reply, in place."""
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -82,9 +82,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     part: Part = "reply"
     when: Literal["always", "success", "failure"] = "always"
     needs: Literal["version", "schema"] | None = None
-    """The rule applies only if this is known: MCP's version, or the tool's output schema."""
+    """The rule applies only if this is known: the MCP version, or the tool's output schema."""
     types: tuple[str, ...] = ()
-    """The block types that the rule applies to; an empty tuple means all."""
+    """The block types the rule applies to; an empty tuple means all of them."""
     plain_replies: Literal["any", "json", "none"] = "any"
     """Which of an app's plain replies can break the rule: any, only those whose text is JSON, or
     none. `validation.findings_in` skips the rule for plain replies that cannot break it."""

@@ -1,6 +1,6 @@
 """`ReplyView`: a decoded reply, and the values that several rules derive from it.
 
-It also has what the rules share: quotations for messages, JSON pointers, declared members,
+It also has helpers that the rules share: quoting for messages, JSON pointers, declared members,
 and the sentence for a failure that a server sent as JSON.
 """
 
@@ -20,12 +20,12 @@ from ..dialects.common import without_added
 from ..dialects.verdicts import is_failure_json, json_in_text
 from ..errors import MissingExtraError
 
-# Only the beginning of a text is quoted, and secrets are recognised by their beginning.
+# Only the beginning of a string is quoted, and secrets are recognised by their beginning.
 _MAX_MASKED = 4096
 
 
 def kind_name(value: Any) -> str:
-    """Return the kind of a JSON value, in words for a message."""
+    """Return the kind of a JSON value, worded for a message."""
     match value:
         case None:
             return "null"
@@ -41,9 +41,9 @@ def kind_name(value: Any) -> str:
 
 
 def quoted(value: Any, limit: int = 60) -> str:
-    """Return the `repr` of a value with its secrets masked, cut after *limit* characters.
+    """Return the `repr` of a value with its secrets masked, truncated to *limit* characters.
 
-    A text is masked before it is cut, because half a secret would not be recognised.
+    A string is masked before it is cut, because half a secret would not be recognised.
     """
     if isinstance(value, str):
         text = mask(value[:_MAX_MASKED])
@@ -100,7 +100,7 @@ def walk_values(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
 
 
 def is_declared(data: Any, schema: dict[str, Any]) -> bool:
-    """Return whether data matches a schema that declares the members saying that a call failed."""
+    """Return whether data matches a schema that declares the members that say a call failed."""
     if not isinstance(data, dict):
         return False
     members: dict[str, Any] = data
@@ -122,7 +122,7 @@ def is_declared(data: Any, schema: dict[str, Any]) -> bool:
 
 
 def named_members(schema: Any, root: dict[str, Any]) -> set[str]:
-    """Return the members that a schema within *root* names, even by reference or in a union."""
+    """Return the members that a schema in *root* names, including by reference or in a union."""
     names: set[str] = set()
     seen: set[int] = set()
     waiting = [schema]
@@ -198,7 +198,7 @@ def _as_text(value: Any) -> str:
 
 
 def _issue_text(error: Any) -> str:
-    """Return the message of an item in a list of errors, after its argument's path."""
+    """Return the message of an item in a list of errors, prefixed with its argument's path."""
     if not isinstance(error, dict):
         return ""
     message = _pop_first_text(dict(error), ("message", "msg", "detail", "title"))
@@ -213,7 +213,7 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 class CheckContext(msgspec.Struct, frozen=True):
-    """The facts about a call that its reply does not state."""
+    """Facts about a call that its reply does not state."""
 
     version: Version | None = None
     schema: dict[str, Any] | None = None
@@ -313,17 +313,17 @@ class ReplyView:
 
     @property
     def may_have_nulls(self) -> bool:
-        """Whether the JSON may contain null, or NaN, which the encoder writes as null."""
+        """Whether the JSON may contain null (or NaN, which the encoder writes as null)."""
         return "null" in self.json_text
 
     @property
     def is_stateless(self) -> bool:
-        """Whether the reply's version is 2026-07-28 or later; if unknown, its members decide."""
+        """Whether the reply's version is 2026-07-28 or later; if unknown, judged by its members."""
         return "resultType" in self.json if self.version is None else self.version.stateless
 
     @property
     def text_to_scan(self) -> str:
-        """The JSON to search for secrets; long data that a text repeats is left out."""
+        """The JSON to search for secrets, without long data that a text block repeats."""
         text = self.json_text
         if len(text) < _LONG or self.media or not self.json_texts or self.texts_unlike_data:
             return text
@@ -332,7 +332,7 @@ class ReplyView:
         )
 
     def error_texts(self) -> list[tuple[str, str]]:
-        """Return the texts in which a failure says what went wrong, each with its pointer."""
+        """Return the strings in which a failure says what went wrong, each with its pointer."""
         if self._error_texts is None:
             if self.dialect in ("rest", "problem"):
                 pairs = [(f"/{name}", self.json.get(name)) for name in ("error", "detail")]
@@ -370,7 +370,7 @@ def _texts_unlike(texts: list[JsonText], data: Any) -> list[JsonText]:
         return []
     result = data["result"] if len(data) == 1 and "result" in data else data
     for _, text, value in texts:
-        # A file's content is often JSON, and is one of the values in the data.
+        # A file's content is often JSON, and may be one of the values in the data.
         if value in (data, result) or text in data.values():
             return []
     return texts

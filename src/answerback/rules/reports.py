@@ -1,4 +1,4 @@
-"""The reports of `lint` that need no other library: plain lines, JSON lines and SARIF."""
+"""The `lint` reports that need no other library: plain lines, JSON lines and SARIF."""
 
 from __future__ import annotations
 

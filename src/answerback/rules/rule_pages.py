@@ -35,7 +35,7 @@ def page(rule: Rule) -> str:
 
 def index() -> str:
     """Return the Markdown page that lists all rules."""
-    lines = ["# Rules", "", "What a reply must be like. `answerback lint` checks recorded replies,"]
+    lines = ["# Rules", "", "The rules for replies. `answerback lint` checks recorded replies,"]
     lines += ["and `validate` your own; `answerback rule AB101` shows a page in the terminal."]
     lines += ["`--ignore AB203` switches a rule off, and `--select AB1` checks only some; see"]
     lines += ["[lint's options](../../guides/lint.md#on-the-command-line).", ""]
@@ -142,7 +142,7 @@ def _shortened(value: Any) -> Any:
 
 
 def main(folder: str) -> None:
-    """Write every page, and delete the pages of rules that no longer exist."""
+    """Write every page, and delete pages for rules that no longer exist."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     written = pages()

@@ -1,4 +1,4 @@
-"""The terminal report of `lint`, and its progress bar. Only this module needs rich."""
+"""The `lint` report for the terminal, and its progress bar. Only this module needs rich."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "yellow", "note"
 _MAX_SHOWN = 1024 * 1024
 _MARGIN = 8
 _BAR_STEP = 256 * 1024
-"""The number of bytes between two updates of the bar: an update takes longer than a reply."""
+"""The number of bytes between updates of the bar: an update takes longer than a reply."""
 
 
 class TerminalReport(Report):

@@ -1,7 +1,7 @@
 """Checks a reply against the rules, and repairs it.
 
 A hot path: about 15 microseconds per reply. `findings_in` checks the replies of an app's own tools,
-and is faster still: nearly all of them are plain, and few rules can find anything in a plain reply.
+and is even faster: nearly all of them are plain, and few rules can find anything in a plain reply.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def validate(
     """
     if dialect is not None and dialect not in DIALECTS:
         there = ", ".join(DIALECTS)
-        raise ValueError(f"no dialect is called {dialect!r}; there are {there}")
+        raise ValueError(f"no dialect is called {dialect!r}; choose from {there}")
     if schema is None and version is None:
         context = NO_CONTEXT
     else:
@@ -78,12 +78,12 @@ def validate(
 def check(
     reply: Any, dialect: Dialect | None = None, context: CheckContext = NO_CONTEXT
 ) -> tuple[Finding, ...]:
-    """Return the findings in a decoded reply, with what else is known about its call."""
+    """Return the findings in a decoded reply, given what else is known about its call."""
     if not isinstance(reply, dict):
         if dialect != "rest":
             message = f"the reply is {kind_name(reply)}, not an object"
             return (not_an_object.finding(Fault("", message)),)
-        # A REST reply may be any JSON value: check it as the only member of an object.
+        # A REST reply may be any JSON value, so check it as the only member of an object.
         inner = check({"result": reply}, "rest", context)
         return tuple(msgspec.structs.replace(each, pointer=each.pointer[7:]) for each in inner)
     if dialect is None:
@@ -170,7 +170,7 @@ def repair(
     findings = check(reply, dialect, context)
     for _ in range(_MAX_ROUNDS):
         fixable = [each for each in findings if each.rule in rules and RULES[each.rule].fix]
-        # Last pointer first: an item that a fix removes does not shift the items before it.
+        # Last pointer first, because removing an item does not shift the items before it.
         for each in sorted(fixable, key=lambda each: each.pointer, reverse=True):
             _apply_fix(reply, each)
         left = check(reply, dialect, context)
@@ -196,11 +196,11 @@ def _apply_fix(reply: dict[str, Any], finding: Finding) -> None:
         try:
             fix(reply, finding.pointer)
         except (KeyError, IndexError, TypeError, ValueError):
-            # Another fix has changed this place; the next round checks the reply again.
+            # Another fix has changed this part; the next round checks the reply again.
             return
 
 
-# The starts of a text that the rules may read as JSON; the last is a Markdown code fence.
+# How text that the rules may read as JSON starts; the last is a Markdown code fence.
 _JSON_STARTS = ("{", "[", '"', "```")
 # The MCP form repeats the text in the data; even twice this length has few tokens (AB602).
 _MAX_LENGTH = 32 * 1024
@@ -213,7 +213,7 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 def _plain_checks(failed: bool, is_json: bool) -> tuple[Checks, Checks]:
-    """Return the checks that a plain reply can fail: those on the reply, and those on its text."""
+    """Return the checks that a plain reply can fail: on the reply, and on its text."""
     plan = plan_for("mcp", failed, has_version=False, has_schema=False)
     which = ("any", "json") if is_json else ("any",)
     on_reply, on_text = (
@@ -290,7 +290,7 @@ def _passes_quick_check(reply: Reply[Any]) -> bool:
             text, text, data=_decode(encoded)
         )
     if text[0] == '"':
-        # Dates and other values that are not a str are also encoded as strings.
+        # Dates and some other values that are not a str are encoded as strings too.
         string = reply.data if type(reply.data) is str else _decode(encoded)
         return _passes(string, text, data={"result": string})
     # The text of a number or a list is {"result": …}, which no rule reports.
@@ -329,7 +329,7 @@ def _reply_pointer(pointer: str, reply: Reply[Any]) -> str:
         case "_meta", _:
             return "/".join(["/meta", *path])
         case "content", [index, *rest]:
-            # The dialect adds a text block if the content lacks the text; it has no index there.
+            # If the content lacks the text, the dialect adds a block that is not in the reply.
             written = content_with_text(reply, shape_of(reply), STANDARD)
             added = len(written) > len(reply.content)
             is_first = added and written[1:] == reply.content

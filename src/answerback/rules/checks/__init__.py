@@ -1,1 +1,1 @@
-"""The rules themselves, one module for each family of rule ids."""
+"""The rules themselves, with one module for each family of rule ids."""

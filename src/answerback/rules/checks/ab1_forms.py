@@ -58,7 +58,7 @@ _MEMBERS: dict[str, dict[str, tuple[dict[str, tuple[type, ...]], dict[str, tuple
         ),
     },
 }
-# The field of `Version` that says whether a version has the block type.
+# The `Version` field that says whether a version supports the block type.
 _VERSION_FIELD = {"audio": "audio", "resource_link": "links"}
 _HINTS = {
     "blob": "send bytes as image, audio, or a resource with a blob",
@@ -142,7 +142,7 @@ def missing_type(reply: ReplyView) -> Faults:
     good=MCP_TEXT,
 )
 def item_not_an_object(reply: ReplyView) -> Faults:
-    """Clients look for a type in each item, and reject the whole reply over one bare string."""
+    """Clients look for a type in each item; one bare string makes them reject the whole reply."""
     content = reply.json.get("content")
     if not isinstance(content, list) or len(content) == len(reply.blocks):
         return ()
@@ -161,7 +161,7 @@ def item_not_an_object(reply: ReplyView) -> Faults:
     good=MCP_IMAGE,
 )
 def bad_item(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """An item without the members of its type cannot be shown, and strict clients reject it."""
+    """An item that lacks its type's members cannot be shown, and strict clients reject it."""
     members = _MEMBERS[reply.dialect].get(block["type"])
     if members is None:
         return ()
@@ -242,7 +242,7 @@ def unknown_item_type(reply: ReplyView, block: dict[str, Any], index: int) -> Fa
     ),
 )
 def item_type_too_new(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """A client rejects a type that the version it asked for does not have."""
+    """A client rejects a type that does not exist in the version it asked for."""
     field = _VERSION_FIELD[block["type"]]
     if reply.version is None or getattr(reply.version, field):
         return ()
@@ -255,7 +255,7 @@ _DATE_TIME = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt ]"
     r"(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)"
 )
-# Names that others use instead of `success`: the convention's fifth pitfall.
+# Names used elsewhere instead of `success`: the convention's fifth pitfall.
 _OTHER_FLAGS = ("ok", "status", "isError", "succeeded", "result")
 
 
@@ -321,7 +321,7 @@ def missing_timestamp(reply: ReplyView) -> Faults:
     good=ENVELOPE_FAILURE,
 )
 def missing_error_object(reply: ReplyView) -> Faults:
-    """A program that has to handle the failure looks for its code only in `error`."""
+    """A program that handles the failure looks for its code only in `error`."""
     return () if reply.json.get("error") else [Fault("", "Error response missing error object")]
 
 
@@ -353,7 +353,7 @@ def error_on_success(reply: ReplyView) -> Faults:
     good=ENVELOPE_SUCCESS,
 )
 def bad_timestamp(reply: ReplyView) -> Faults:
-    """Clients parse the timestamp, and misread any other format, or a time without a zone."""
+    """Clients parse the timestamp, and misread other formats and times without a time zone."""
     stamp = reply.json.get("timestamp")
     if not stamp or isinstance(stamp, datetime):
         return ()
@@ -376,7 +376,7 @@ def _make_error_object(reply: dict[str, Any], _: str) -> None:
     fix=_make_error_object,
 )
 def bad_error_object(reply: ReplyView) -> Faults:
-    """Programs branch on an error's `code` and show its `message`; both have to be text."""
+    """Programs branch on an error's `code` and show its `message`; both have to be strings."""
     error = reply.json.get("error")
     if not error or reply.json.get("success") is True:
         return ()
@@ -433,7 +433,7 @@ _PROBLEM_MEMBERS = {"type": str, "title": str, "status": int, "detail": str, "in
 )
 def not_json(reply: ReplyView) -> Faults:
     """A client parses the reply first, and shows nothing at all if it is not JSON."""
-    # `validate` applies this rule itself: there is no decoded reply to check.
+    # `validate` applies this rule itself, because there is no decoded reply to check.
     return ()
 
 
@@ -460,8 +460,8 @@ def is_error_not_boolean(reply: ReplyView) -> Faults:
     good=MCP_TEXT,
 )
 def not_an_object(reply: ReplyView) -> Faults:
-    """A bare string or list has no member that says what it is, or whether the call failed."""
-    # `check` applies this rule itself: the other checks get only objects.
+    """A bare string or list has no member to say what it is, or whether the call failed."""
+    # `check` applies this rule itself, because the other checks expect objects.
     return ()
 
 
@@ -495,7 +495,7 @@ def _rename_member(reply: dict[str, Any], pointer: str) -> None:
     fix=_rename_member,
 )
 def misspelt_member(reply: ReplyView) -> Faults:
-    """A member under another name is ignored: an error becomes a success, data is lost."""
+    """A member with the wrong name is ignored: an error becomes a success, or data is lost."""
     faults = [] if _MISSPELT.isdisjoint(reply.json) else _misspelt(reply.json, "")
     for index, block in reply.blocks:
         if not _MISSPELT.isdisjoint(block):
@@ -519,7 +519,7 @@ def _misspelt(holder: dict[str, Any], pointer: str) -> list[Fault]:
     good=Example({"error": "no such city"}, "rest"),
 )
 def rest_error_not_text(reply: ReplyView) -> Faults:
-    """Callers show the `error` of a REST reply as it is; an object shows up as gibberish."""
+    """Callers show a REST reply's `error` as is; an object shows up as gibberish."""
     if not reply.failed or isinstance(reply.json["error"], str):
         return ()
     return [Fault("/error", f"error is {kind_name(reply.json['error'])}, not text")]
@@ -536,7 +536,7 @@ def rest_error_not_text(reply: ReplyView) -> Faults:
     ),
 )
 def bad_problem(reply: ReplyView) -> Faults:
-    """A client reads the RFC 9457 members, and ignores any of the wrong type."""
+    """A client reads the RFC 9457 members, and ignores any that have the wrong type."""
     members = reply.json
     if members.keys().isdisjoint(_PROBLEM_MEMBERS):
         return [Fault("", "the problem has none of type, title, status and detail")]

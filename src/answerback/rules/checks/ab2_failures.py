@@ -75,7 +75,7 @@ def error_hidden_in_text(reply: ReplyView) -> Faults:
 
 
 def _shows_success(data: Any, text: str) -> bool:
-    """Return whether the data is more than a copy of the text; a tool `-> str` sends a copy."""
+    """Return whether the data is more than a copy of the text, which a `-> str` tool sends."""
     if isinstance(data, dict):
         return bool(data) and (len(data) > 1 or data.get("result") != text)
     return bool(data) and data != text
@@ -104,7 +104,7 @@ def _flag_failure(reply: dict[str, Any], _: str) -> None:
     fix=_flag_failure,
 )
 def failure_as_json_text(reply: ReplyView) -> Faults:
-    """A host looks only at `isError`, and treats `{"success": false}` in a text as a success."""
+    """A host looks only at `isError`, and treats `{"success": false}` in text as a success."""
     for pointer, value in _stated_failures(reply):
         if not _is_declared(reply, value):
             what = "the data says" if pointer == _DATA else "the JSON says"
@@ -113,7 +113,7 @@ def failure_as_json_text(reply: ReplyView) -> Faults:
 
 
 def _stated_failures(reply: ReplyView) -> Iterator[tuple[str, Any]]:
-    """Yield the error objects in the data and in the texts, each with its pointer."""
+    """Yield the error objects in the data and in the text blocks, each with its pointer."""
     if is_failure_json(reply.data):
         yield _DATA, reply.data
     for index, _, value in reply.json_texts:
@@ -128,7 +128,7 @@ def _stated_failures(reply: ReplyView) -> Iterator[tuple[str, Any]]:
 def _is_declared(reply: ReplyView, value: Any) -> bool:
     """Return whether the value is the data, which the tool's output schema describes."""
     schema = reply.context.schema
-    # Before 2025-06-18, the text was the only place for the data.
+    # Before 2025-06-18, data could only be sent as text.
     data = value if reply.data is UNSET else reply.data
     if schema is None or not isinstance(data, dict) or value not in (data, data.get("result")):
         return False
@@ -153,10 +153,10 @@ def empty_error_message(reply: ReplyView) -> Faults:
         return ()
     if any(block.get("type") != "text" for _, block in reply.blocks):
         return ()
-    # In the other dialects, the rules about form (AB1xx) report a missing message.
+    # In the other dialects, the AB1xx rules report a missing message.
     if reply.dialect != "mcp" and not texts:
         return ()
-    return [Fault(texts[0][0] if texts else "", "the failure says nothing")]
+    return [Fault(texts[0][0] if texts else "", "the failure has no message")]
 
 
 @rule(
@@ -174,7 +174,7 @@ def vague_error_message(reply: ReplyView) -> Faults:
     if not texts or not all(len(text) < 80 and _VAGUE.fullmatch(text.strip()) for _, text in texts):
         return ()
     pointer, text = texts[0]
-    return [Fault(pointer, f"the failure says no more than {quoted(text.strip(), 80)}")]
+    return [Fault(pointer, f"the failure says only {quoted(text.strip(), 80)}")]
 
 
 @rule(
@@ -232,7 +232,7 @@ def tool_failure_as_protocol_error(reply: ReplyView) -> Faults:
     fix=_flag_failure,
 )
 def error_object_in_text(reply: ReplyView) -> Faults:
-    """A model reads a sentence better than a nested object, and a person sees only noise."""
+    """Models understand a sentence better than a nested object, which is only noise to people."""
     return [
         Fault(f"/content/{index}/text", "the error is an object in JSON, not a message")
         for index, _, value in reply.json_texts

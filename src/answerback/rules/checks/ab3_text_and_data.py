@@ -79,12 +79,12 @@ def text_contradicts_data(reply: ReplyView) -> Faults:
     good=MCP_DATA,
 )
 def text_and_data_differ(reply: ReplyView) -> Faults:
-    """A member found only in the text or only in the data is lost in hosts that show the other."""
+    """A member that is only in the text or the data is lost in hosts that show only the other."""
     faults = []
     for index, _, value in reply.texts_unlike_data:
         if isinstance(value, dict) and not _contradictions(value, reply.data):
             names = ", ".join(sorted(value.keys() ^ reply.data.keys())[:5])
-            # JSON that has nothing in common with the data is about something else.
+            # JSON that has nothing in common with the data has a different subject.
             if names and (not value or value.keys() & reply.data.keys()):
                 message = f"only the text or only structuredContent has {names}"
                 faults.append(Fault(f"/content/{index}/text", message))
@@ -126,7 +126,7 @@ def nothing_in_content(reply: ReplyView) -> Faults:
     good=text_result('{"mean":null}', structuredContent={"mean": None}),
 )
 def not_a_number(reply: ReplyView) -> Faults:
-    """`NaN` and `Infinity` are not JSON: a client's parser rejects a reply with them."""
+    """`NaN` and `Infinity` are not JSON, so a client's parser rejects replies that contain them."""
     if reply.data is _UNSET or not reply.may_have_nulls:
         return ()
     return [
@@ -158,7 +158,7 @@ def not_a_number_in_text(reply: ReplyView) -> Faults:
 
 
 def _constant_in(text: str) -> str:
-    """Return the first NaN, Infinity or -Infinity in a text that is otherwise JSON."""
+    """Return the first NaN, Infinity or -Infinity in text that is otherwise JSON."""
     names: list[str] = []
     try:
         json.loads(text, parse_constant=names.append)
@@ -181,7 +181,7 @@ def _drop_member(reply: dict[str, Any], pointer: str) -> None:
     fix=_drop_member,
 )
 def explicit_null(reply: ReplyView) -> Faults:
-    """An optional member may be left out, but not null: strict clients reject the reply."""
+    """An optional member may be left out, but must not be null: strict clients reject the reply."""
     if not reply.may_have_nulls and not reply.media:
         return ()
     names = [name for name in _OPTIONAL_MEMBERS[reply.dialect] if name in reply.json]
@@ -214,7 +214,7 @@ def _null_faults(members: dict[str, Any], at: str, but: tuple[str, ...] = ()) ->
     good=text_result('[{"id":1},{"id":2}]', structuredContent={"result": [{"id": 1}, {"id": 2}]}),
 )
 def one_block_per_item(reply: ReplyView) -> Faults:
-    """A list in several blocks reads as several answers, a list of one item does not look like a
+    """A list in several blocks looks like several answers, a list of one item does not look like a
     list, and an empty list disappears."""
     values = [value for _, _, value in reply.json_texts]
     if len(values) < 2 or len(values) != len(reply.blocks):
@@ -236,7 +236,7 @@ def _is_table(values: list[Any]) -> bool:
 @rule(
     "AB307",
     scope=Scope(dialects=MCP, plain_replies="json"),
-    hint="send the result itself, not its JSON in a text",
+    hint="send the result itself, not its JSON as text",
     bad=text_result('{"content":[{"type":"text","text":"5 °C"}],"isError":false}'),
     good=text_result("5 °C"),
 )
@@ -249,7 +249,7 @@ def reply_in_a_text(reply: ReplyView) -> Faults:
             continue
         if not all(isinstance(block, dict) and block.get("type") for block in blocks):
             continue
-        # Before 2025-06-18, the text was the only place for the data.
+        # Before 2025-06-18, data could only be sent as text.
         is_data = reply.data is _UNSET or value == reply.data
         if is_data and schema is not None and "content" in named_members(schema, schema):
             continue
@@ -337,7 +337,7 @@ def data_not_object_in_version(reply: ReplyView) -> Faults:
     good=Example(MCP_DATA, version="2025-06-18"),
 )
 def data_too_new(reply: ReplyView) -> Faults:
-    """A client whose version has no structuredContent fails the call, or ignores the data."""
+    """A client whose version has no structuredContent rejects the reply or ignores the data."""
     version = reply.version
     if version is None or version.structured or reply.data is _UNSET:
         return ()
@@ -350,7 +350,7 @@ def data_too_new(reply: ReplyView) -> Faults:
     scope=Scope(dialects=MCP, when="success", plain_replies="none"),
     severity="warning",
     hint="make each half complete: repeat the text in a member of the data, such as message, with "
-    "images by name or link, and repeat the data as JSON in a text",
+    "images by name or link, and repeat the data as JSON in a text block",
     bad=text_result("Found 1 account: savings", structuredContent={"total": 12.5}),
     good=blocks_result(
         {"type": "text", "text": "Found 1 account: savings"},
@@ -364,14 +364,14 @@ def lost_in_hosts(reply: ReplyView) -> Faults:
     that half is lost."""
     if reply.context.unsent or not isinstance(reply.data, dict) or not reply.blocks:
         return ()
-    # The only text is the data, or AB301 and AB302 report how it differs.
+    # The only text block is the data, or AB301 and AB302 report how it differs.
     has_one_text = len(reply.blocks) == 1 and bool(reply.texts)
     if has_one_text and (reply.json_texts or reply.texts[0][1] == _only_member(reply.data)):
         return ()
     # Hosts that show the same half lose the same parts. It is not the reply's fault if a host
     # shows no audio, for example.
     lost = [each for each in lost_blocks_and_data(reply.json, _DATA_ONLY[0]) if each.part != "data"]
-    # In most replies, a text is the data's JSON.
+    # In most replies, a text block is the data's JSON.
     copies = (reply.data, _only_member(reply.data))
     has_data_as_text = any(value in copies for _, _, value in reply.json_texts)
     unseen = [] if has_data_as_text else lost_blocks_and_data(reply.json, _CONTENT_ONLY[0])
@@ -426,7 +426,7 @@ def _schema_faults(reply: ReplyView) -> Faults:
     good=Example(MCP_DATA, schema=WEATHER_SCHEMA),
 )
 def data_missing(reply: ReplyView) -> Faults:
-    """A tool with an output schema has to send data; clients throw if there is none."""
+    """A tool with an output schema has to send data; clients raise an error if there is none."""
     if reply.context.schema is None or reply.data is not _UNSET:
         return ()
     if reply.json.get("resultType", "complete") != "complete":
@@ -447,7 +447,7 @@ def data_missing(reply: ReplyView) -> Faults:
     good=Example(MCP_FAILURE, schema=WEATHER_SCHEMA),
 )
 def error_breaks_schema(reply: ReplyView) -> Faults:
-    """Clients also check the data of errors, and then report the schema instead of the error."""
+    """Clients check the data in errors too, and then report the schema instead of the error."""
     return _schema_faults(reply)[:1]
 
 
@@ -460,7 +460,7 @@ def error_breaks_schema(reply: ReplyView) -> Faults:
     good=Example(MCP_DATA, listed=True, schema=WEATHER_SCHEMA),
 )
 def output_schema_missing(reply: ReplyView) -> Faults:
-    """Without a schema, no client can check the data, or offer its members by name."""
+    """Without a schema, clients cannot check the data or offer its members by name."""
     if not reply.context.listed or reply.context.schema is not None:
         return ()
     if not isinstance(reply.data, dict):

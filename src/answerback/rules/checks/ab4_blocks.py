@@ -101,7 +101,7 @@ def _set_mime(reply: dict[str, Any], pointer: str) -> None:
     fix=_set_mime,
 )
 def mime_does_not_match(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """Model providers reject an image whose bytes are not of the declared type."""
+    """Model providers reject an image whose bytes do not match the declared type."""
     data, name = _base64_of(block)
     if not data:
         return ()
@@ -133,7 +133,7 @@ def _strip_data_url(reply: dict[str, Any], pointer: str) -> None:
     fix=_strip_data_url,
 )
 def data_url_in_data(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """`data` is only base64; a client that adds `data:…` in front of it gets an invalid URL."""
+    """`data` is only base64; a client that puts `data:…` in front of it ends up with a bad URL."""
     data, name = _base64_of(block)
     if not data.startswith("data:"):
         return ()
@@ -240,7 +240,7 @@ def mime_of_another_kind(reply: ReplyView, block: dict[str, Any], index: int) ->
     good=MCP_IMAGE,
 )
 def empty_media(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
-    """Model providers reject the whole conversation because of one image or audio without bytes."""
+    """Model providers reject the whole conversation because of one empty image or audio block."""
     if block.get("data") != "":
         return ()
     return [Fault(f"/content/{index}/data", f"the {block['type']} has no bytes")]
@@ -272,11 +272,11 @@ def value_not_encoded(reply: ReplyView, text: str, index: int) -> Faults:
     good=MCP_IMAGE,
 )
 def bytes_as_text(reply: ReplyView, text: str, index: int) -> Faults:
-    """To a model, bytes in a text are thousands of meaningless tokens, and it sees no image."""
+    """To a model, bytes in text are thousands of meaningless tokens, and it sees no image."""
     if text.startswith(_BYTES_AS_TEXT):
         return [Fault(f"/content/{index}/text", "the text is a file's bytes")]
     if len(text) > 80 and _BASE64_AS_TEXT.match(text) and _BASE64_AS_TEXT.fullmatch(text):
-        return [Fault(f"/content/{index}/text", "the text is the base64 of an image or of audio")]
+        return [Fault(f"/content/{index}/text", "the text is an image or audio in base64")]
     return ()
 
 

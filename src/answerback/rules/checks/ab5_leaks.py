@@ -1,4 +1,4 @@
-"""AB5xx: a reply shows no secrets, tracebacks, addresses of internal systems or paths."""
+"""AB5xx: a reply shows no secrets, tracebacks, paths or addresses of internal systems."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _contains_any(text: str, clues: tuple[str, ...]) -> bool:
 
 
 def _traceback_in_success(reply: ReplyView) -> list[tuple[str, str]]:
-    """Return the first text that begins with a traceback; a success may quote one further below."""
+    """Return the first text that begins with a traceback; a success may quote one further down."""
     for index, text in reply.texts:
         if text.startswith("Traceback (most"):
             return [(f"/content/{index}/text", text)]
@@ -181,7 +181,7 @@ def private_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> 
     fix=_mask_secrets,
 )
 def api_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
-    """Attackers search for keys of well-known services, and use them within minutes."""
+    """Attackers search for keys to well-known services, and use them within minutes."""
     return _first_fault({"key": "an API key"}, secrets, pointer)
 
 

@@ -29,7 +29,7 @@ TOKENS = 25_000
 BYTES_PER_TOKEN = 4
 MESSAGE = 10 * 1024 * 1024
 """The size in bytes of the largest message that the TypeScript client reads over stdio."""
-_SMALL = 40  # A shorter text may well appear twice in a reply.
+_SMALL = 40  # Shorter text may well appear twice in a reply.
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _COMPARED = 400  # Two payloads that share their first 400 characters are treated as the same.
 
@@ -54,7 +54,7 @@ def _drop_repeated_block(reply: dict[str, Any], pointer: str) -> None:
     fix=_drop_repeated_block,
 )
 def payload_sent_twice(reply: ReplyView) -> Faults:
-    """The payload costs tokens twice, and an image as text costs more than the image itself."""
+    """The payload uses up tokens twice, and an image as text uses more than the image itself."""
     if len(reply.blocks) < 2 and not reply.media:
         return ()
     faults: list[Fault] = []
@@ -132,7 +132,7 @@ def message_too_large(reply: ReplyView) -> Faults:
     good=Example(text_result("a line of a long file\n" * 10), max_chars=2_000),
 )
 def over_budget(reply: ReplyView) -> Faults:
-    """A host that relies on a tool's declared size saves a larger reply to a file, and shows the
+    """A host that relies on a tool's declared size saves larger replies to a file, and shows the
     model only the beginning."""
     budget = reply.context.max_chars
     if budget is None:
@@ -170,7 +170,7 @@ def _over(pointer: str, size: int, budget: int) -> Fault:
     ),
 )
 def unsaid_cut(reply: ReplyView) -> Faults:
-    """A model does not read `_meta`, and mistakes a part for the whole if nothing else says so."""
+    """A model does not read `_meta`, and mistakes a part for the whole if nothing else tells it."""
     meta = reply.json.get("_meta")
     cuts = meta.get("answerback/cut") if isinstance(meta, dict) else None
     if not isinstance(cuts, list):
@@ -178,7 +178,7 @@ def unsaid_cut(reply: ReplyView) -> Faults:
     texts = [text for _, text in reply.texts]
     if reply.data is not msgspec.UNSET:
         texts.append(json_text(reply.data))
-    # A page has the cursor for the next one.
+    # A page contains the cursor for the next one.
     is_page = isinstance(reply.data, dict) and isinstance(reply.data.get("next"), str)
     faults = []
     for index, cut in enumerate(cuts):
@@ -195,7 +195,7 @@ def unsaid_cut(reply: ReplyView) -> Faults:
 
 
 def _says(text: str, total: Any) -> bool:
-    """Return whether a text contains the number, with or without commas."""
+    """Return whether the text contains the number, with or without commas."""
     if not isinstance(total, int):
         return False
     return re.search(rf"(?<![\d.,])({total}|{total:,})(?![\d])", text) is not None

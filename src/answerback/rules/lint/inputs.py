@@ -1,4 +1,4 @@
-"""The inputs of `lint`: JSON in log files, and the messages of recorded conversations."""
+"""The inputs of `lint`: JSON in log files, and the messages in recorded conversations."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ MAX_READ = 8 * 1024 * 1024
 _OPENING, _QUOTE = b"{[", b'"'
 # A string, or a bracket. Possessive quantifiers: an unterminated string causes no backtracking.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]"]', re.DOTALL)
-# The start of an object with a member that JSON-RPC messages and replies have.
+# The start of an object with a member found in JSON-RPC messages and replies.
 _MESSAGE = re.compile(
     rb'\{[^{]*?"(?:jsonrpc|content|structuredContent|isError|success)"\s*:', re.DOTALL
 )
 _OBJECT_START = re.compile(rb'\{\s*(?:"|\Z)')
 _UNFINISHED = re.compile(rb"[{\[,]\s*\Z")
 _MAX_WASTED = 200_000
-"""How many bytes of a line may be decoded in vain: otherwise, a line with many braces would be read
-again for each of them."""
+"""How many bytes of a line may be spent on failed decoding attempts: otherwise, a line with many
+braces would be read again for each of them."""
 _decode = msgspec.json.decode
 
 
@@ -45,11 +45,11 @@ class Piece(msgspec.Struct):
     start: int = 0
     """The offset in *raw* at which the value's JSON begins."""
     end: int = -1
-    """The offset in *raw* at which the value's JSON ends; -1 means the end without whitespace."""
+    """The offset in *raw* at which the value's JSON ends; -1 means before trailing whitespace."""
     pointer: str = ""
     """The JSON pointer to the value if it is an item in a long array."""
     in_log_text: bool = False
-    """Whether the line has other text, in which case the value may not be a message."""
+    """Whether the line has other text too, in which case the value may not be a message."""
 
     @property
     def body(self) -> bytes:
@@ -202,8 +202,8 @@ def _pieces_of_line(chunk: bytes, line: int, *, in_log_text: bool) -> tuple[list
 
 
 def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, int, Any]], int]:
-    """Return the start, end and value of each object in a line, and the start of an unclosed one
-    or -1."""
+    """Return the start, end and value of each object in a line, and the start of an unclosed
+    object, or -1."""
     found = list[tuple[int, int, Any]]()
     is_cut = not chunk.endswith(b"\n")
     start, wasted = chunk.find(b"{"), 0
@@ -236,7 +236,7 @@ def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, i
 
 
 def _undecodable(text: bytes) -> Any:
-    """Return the value of undecodable text with braces: INVALID if it looks like a message."""
+    """Return the value for undecodable text with braces: INVALID if it looks like a message."""
     return INVALID if _MESSAGE.search(text) else NO_VALUE
 
 
@@ -265,7 +265,7 @@ def _closing_offset(text: bytes, start: int) -> int:
 _CALL, _LIST, _INITIALIZE = "tools/call", "tools/list", "initialize"
 _REPLY_MEMBERS = frozenset({"content", "structuredContent", "isError", "success", "tools"})
 _LOG_MEMBERS = frozenset({"level", "severity", "lvl", "logger", "loglevel"})
-# The members in which logs and proxies keep a message.
+# The members in which logs and proxies store a message.
 _WRAPPERS = (
     "message",
     "payload",
@@ -299,7 +299,7 @@ class _Request(NamedTuple):
 
 
 class Conversation:
-    """The requests, version and schemas seen so far in a recording; bounded for an endless log."""
+    """The requests, version and schemas seen so far in a recording; bounded for endless logs."""
 
     def __init__(self, dialect: Dialect | None = None, version: Version | None = None) -> None:
         self._dialect = dialect
@@ -412,7 +412,7 @@ class Conversation:
             yield LoggedReply(value, pointer, None, self._context)
 
     def _read_exchange(self, value: dict[str, Any], pointer: str) -> Iterator[LoggedReply]:
-        """Yield the replies of a request and its response, as in the MCP Inspector's history."""
+        """Yield the replies in a request and its response, as in the MCP Inspector's history."""
         request, response = _http_body(value["request"]), _http_body(value["response"])
         at = f"{pointer}/response"
         if not isinstance(request, dict) or not isinstance(response, dict):
@@ -458,7 +458,7 @@ def _is_result(value: dict[str, Any]) -> bool:
 
 
 def _decode_text(value: Any) -> Any:
-    """Return the object decoded from a message stored as text; any other value unchanged."""
+    """Decode a message that is stored as text; return any other value unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     try:
@@ -481,7 +481,7 @@ def _http_body(value: Any) -> Any:
 
 
 def _last_event(body: Any) -> Any:
-    """Return the data of an SSE stream's last event, which is the response; else the body."""
+    """Return the data of an SSE stream's last event, which is the response, or else the body."""
     if not isinstance(body, str) or not body.startswith(("event:", "data:", "id:", ":")):
         return body
     lines = [line[5:].strip() for line in body.splitlines() if line.startswith("data:")]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HEAD = 64
 _MAX_LOCATED = 1024 * 1024
-"""In a longer value, a finding is not located: it gets the value's first line."""
+"""In a longer value, findings are not located, but reported on the value's first line."""
 
 
 class NothingToLint(AnswerbackError):
@@ -41,7 +41,7 @@ class LintOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileFinding(msgspec.Struct, frozen=True):
-    """A finding, and its place in a file; `finding.pointer` leads into the whole document."""
+    """A finding and its location in a file; `finding.pointer` leads into the whole document."""
 
     file: str
     line: int
@@ -55,7 +55,7 @@ class FileFinding(msgspec.Struct, frozen=True):
 
 
 class LintCounts(msgspec.Struct):
-    """The number of replies and findings so far."""
+    """How many replies and findings there have been so far."""
 
     replies: int = 0
     other_messages: int = 0
@@ -78,7 +78,7 @@ class Report:
         raise NotImplementedError
 
     def done(self, counts: LintCounts) -> None:
-        """Write whatever follows the last file."""
+        """Write whatever comes after the last file."""
 
 
 class Linter:
@@ -182,7 +182,7 @@ class Linter:
 
 
 def _is_object_in(value: Any, logged: LoggedReply) -> bool:
-    """Return whether the reply is an object in *value*, and not decoded from a string in it."""
+    """Return whether the reply is an object in *value*, rather than decoded from a string in it."""
     for step in logged.pointer.split("/")[1:]:
         if isinstance(value, str):
             return False

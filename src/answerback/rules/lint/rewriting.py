@@ -1,5 +1,5 @@
-"""Finds values in a JSON text, writes changed values into it, and replaces a file with its
-repaired copy. Unchanged parts keep their bytes.
+"""Finds values in JSON text, writes changed values into it, and replaces a file with its
+repaired copy. Unchanged parts are copied byte for byte.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _skip(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
 
 
 def excerpt(body: bytes, span: tuple[int, int], width: int) -> tuple[int, str, int, int]:
-    """Return the line where the value at *span* begins, cut to *width* characters.
+    """Return the line where the value at *span* begins, truncated to *width* characters.
 
     The result is the number of lines before it, its text, and the value's column and length.
     """
@@ -112,10 +112,10 @@ _SPACED_COLON = re.compile(rb'(?<!\\)"\s*:\s')
 
 
 class _Layout(NamedTuple):
-    """The layout of a JSON text, used to write new values like the old ones."""
+    """The layout of JSON text, used to write new values like the old ones."""
 
     newline: str
-    """A line break and the margin of every line; empty if the text is a single line."""
+    """A line break followed by every line's margin; empty if the text is a single line."""
     indent: str
     colon: str
     ascii: bool
@@ -132,7 +132,7 @@ class _Layout(NamedTuple):
         return text.encode("utf-8", "surrogatepass")
 
     def between(self, depth: int) -> bytes:
-        """Return a comma, and the whitespace between it and the next member."""
+        """Return a comma and the whitespace between it and the next member."""
         if self.newline:
             return ("," + self.newline + self.indent * depth).encode()
         return self.inline
@@ -211,7 +211,7 @@ def _element(
 
 
 def _old_indexes(old: list[Any], new: list[Any]) -> list[int] | None:
-    """Return the index of each new item among the old ones; None if an item was added."""
+    """Return the index of each new item among the old ones, or None if an item was added."""
     if len(old) == len(new):
         return list(range(len(old)))
     indexes, at = list[int](), 0
@@ -242,7 +242,7 @@ def _joined(
 
 
 class CannotRewrite(AnswerbackError):
-    """The file must not be repaired, or it changed while it was being read."""
+    """The file must not be repaired, or was changed while it was being read."""
 
     code = "CANNOT_REWRITE"
 
@@ -252,7 +252,7 @@ def rewrite_file(
 ) -> None:
     """Let *write* fill a copy in the same folder, which replaces *path* if it returns True.
 
-    *source* is the open file, still unread. Raises CannotRewrite.
+    *source* is the open file, not yet read. Raises CannotRewrite.
     """
     target = os.path.realpath(path)
     before = os.fstat(source.fileno())
@@ -271,7 +271,7 @@ def rewrite_file(
             is_changed = write(copy)
         if is_changed:
             if _version(os.stat(target)) != _version(before):
-                raise CannotRewrite(f"{path} changed in the meantime, and was not repaired")
+                raise CannotRewrite(f"{path} changed while it was being read, and was not repaired")
             _replace(target, name, before)
     finally:
         with suppress(FileNotFoundError):
