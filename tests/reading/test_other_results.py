@@ -102,7 +102,7 @@ def test_a_completed_task_whose_result_is_an_error_is_a_failure() -> None:
     ("members", "code", "message"),
     [
         ({"status": "working"}, "TASK_CREATED", "the server is working on it"),
-        ({"status": "input_required", "inputRequests": {}}, "TASK_CREATED", "the server is working"),
+        ({"status": "input_required", "inputRequests": {}}, "TASK_CREATED", "the server is"),
         ({"status": "cancelled"}, "CANCELLED", "the task 't1' was cancelled"),
         ({"status": "failed", "statusMessage": "disk full"}, "UNKNOWN_ERROR", "disk full"),
         (
