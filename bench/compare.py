@@ -68,6 +68,7 @@ def _shown(seconds: float) -> str:
 def _rows(trees: dict[str, Path], folder: str) -> dict[str, dict[str, Measure]]:
     measures: dict[str, Callable[[Path], float]] = {
         "start of stdio, to the first response": _stdio_start,
+        "start of stdio, to the first call's reply": _stdio_first_call,
         "start of cgi, with a call": partial(_process, ["cgi"]),
         "start of call, with a call": partial(_process, ["call", "add", "x=7", "y=3"]),
         "stdio call, def": partial(_stdio_call, "add"),
@@ -168,6 +169,14 @@ def _ask(process: subprocess.Popen[bytes], method: str, params: object) -> None:
 def _stdio_start(tree: Path) -> float:
     start = time.perf_counter()
     with _stdio(tree):
+        return time.perf_counter() - start
+
+
+def _stdio_first_call(tree: Path) -> float:
+    """The call is sent as soon as `initialize` is answered."""
+    start = time.perf_counter()
+    with _stdio(tree) as process:
+        _ask(process, "tools/call", {"name": "add", "arguments": {"x": 7, "y": 3}})
         return time.perf_counter() - start
 
 

@@ -19,6 +19,7 @@ from .rest import OURS, UVICORNS, running
 ROUNDS = 5
 APP = "bench/apps.py"
 BODY = b'{"x":7,"y":3}'
+_SERVED = ("stdio", "first call over stdio", "HTTP")
 PYTHON = 'python -c "import msgspec"'
 
 
@@ -32,6 +33,9 @@ def measure() -> Found:
         "stdio, ours": partial(_stdio, "ours"),
         "stdio, mcp": partial(_stdio, "mcp"),
         "stdio, FastMCP": partial(_stdio, "fastmcp"),
+        "first call over stdio, ours": partial(_first_call, "ours"),
+        "first call over stdio, mcp": partial(_first_call, "mcp"),
+        "first call over stdio, FastMCP": partial(_first_call, "fastmcp"),
         "HTTP, ours": partial(_http, "bench.site:site", OURS),
         "HTTP, mcp": partial(_http, "bench.peers.official_http:app", UVICORNS),
         "HTTP, FastMCP": partial(_http, "bench.peers.fast_http:app", UVICORNS),
@@ -53,13 +57,16 @@ def _charts(ms: dict[str, float]) -> list[Chart]:
             name="startup",
             title="From the start of a server to its first answer",
             unit="ms",
-            columns=["MCP over stdio", "HTTP, under uvicorn"],
+            columns=["MCP over stdio", "a first call over stdio", "HTTP, under uvicorn"],
             rows={
-                "Answerback": [ms["stdio, ours"], ms["HTTP, ours"]],
-                "mcp": [ms["stdio, mcp"], ms["HTTP, mcp"]],
-                "FastMCP": [ms["stdio, FastMCP"], ms["HTTP, FastMCP"]],
-                "FastAPI": [None, ms["HTTP, FastAPI"]],
-                "bare ASGI": [None, ms["HTTP, bare"]],
+                label: [ms.get(f"{wire}, {name}") for wire in _SERVED]
+                for label, name in {
+                    "Answerback": "ours",
+                    "mcp": "mcp",
+                    "FastMCP": "FastMCP",
+                    "FastAPI": "FastAPI",
+                    "bare ASGI": "bare",
+                }.items()
             },
         ),
         Chart(
@@ -96,6 +103,8 @@ def _figures(least: dict[str, float]) -> list[Figure]:
         for wire, peer, limit in [
             ("stdio", "mcp", 8),
             ("stdio", "FastMCP", 12),
+            ("first call over stdio", "mcp", 7),
+            ("first call over stdio", "FastMCP", 10),
             ("HTTP", "mcp", 3.5),
             ("HTTP", "FastMCP", 5),
             ("HTTP", "FastAPI", 2),
@@ -133,6 +142,16 @@ def _stdio(name: str) -> float:
     client = Client(name)
     client.close()
     return client.started
+
+
+def _first_call(name: str) -> float:
+    """To the reply of a call that is sent as soon as `initialize` is answered."""
+    start = time.perf_counter()
+    client = Client(name)
+    client.call("add")
+    taken = time.perf_counter() - start
+    client.close()
+    return taken
 
 
 def _http(application: str, protocol: str) -> float:
