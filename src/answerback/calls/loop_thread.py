@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,10 +20,6 @@ class LoopThread:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._posted: deque[Callable[[asyncio.AbstractEventLoop], object]] = deque()
-        self._pipe: tuple[int, int] | None = None
-        """Wakes the loop for posted callbacks."""
-        self._is_awake = False
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -39,43 +33,6 @@ class LoopThread:
                 )
                 self._thread.start()
             return self._loop
-
-    def post(self, callback: Callable[[asyncio.AbstractEventLoop], object]) -> None:
-        """Call *callback* with the loop, on the loop. May be called from any thread.
-
-        Many callbacks share one wake-up. `call_soon_threadsafe` takes more CPU time, because it
-        wakes the loop for each of them, through a socket.
-        """
-        if os.name == "nt":  # The event loop on Windows cannot read from a pipe.
-            self.loop.call_soon_threadsafe(callback, self.loop)
-            return
-        _, wake = self._pipe or self._open_pipe()
-        self._posted.append(callback)
-        if not self._is_awake:
-            self._is_awake = True
-            os.write(wake, b"\0")
-
-    def _open_pipe(self) -> tuple[int, int]:
-        loop = self.loop
-        with self._lock:
-            if self._pipe is None:
-                self._pipe = os.pipe()
-                loop.call_soon_threadsafe(self._watch_pipe, loop)
-            return self._pipe
-
-    def _watch_pipe(self, loop: asyncio.AbstractEventLoop) -> None:
-        assert self._pipe is not None
-        loop.add_reader(self._pipe[0], self._call_posted, loop)
-        # The pipe was opened to post the first callback, which needs no wake-up.
-        self._call_posted(loop)
-
-    def _call_posted(self, loop: asyncio.AbstractEventLoop) -> None:
-        assert self._pipe is not None
-        os.read(self._pipe[0], 4096)
-        # Reset first, so that a callback posted from now on wakes the loop again.
-        self._is_awake = False
-        while self._posted:
-            self._posted.popleft()(loop)
 
     def run(self, steps: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
         """Wait for a coroutine on the loop; raises TimeoutError after *seconds*.
@@ -105,8 +62,6 @@ class LoopThread:
         assert self._thread is not None
         self._thread.join()
         loop.close()
-        for fd in self._pipe or ():
-            os.close(fd)
 
 
 class GivenLoop(LoopThread):
@@ -120,10 +75,6 @@ class GivenLoop(LoopThread):
         self._loop = loop
         self._stop: Callable[[], object] | None = None
         self._is_stopped = False
-
-    def post(self, callback: Callable[[asyncio.AbstractEventLoop], object]) -> None:
-        assert self._loop is not None
-        self._loop.call_soon_threadsafe(callback, self._loop)
 
     def on_stop(self, stop: Callable[[], object]) -> None:
         """Let `stop` end the wire by calling *stop*; call it now if `stop` was already called."""

@@ -1,12 +1,11 @@
-"""Runs a tool's function: in a thread, on the event loop, or in place; and its time-out.
+"""Runs a tool's function: in a thread, on the event loop, or in place; and its timeout.
 
-There are two runners. `run_in` is for wires that serve many calls; plain functions run in threads.
-`run_in_place` is for a one-call process: a plain function runs in the calling thread.
-
-On stdio and in a one-call process there is no event loop at first. A call is then stepped by hand,
-so that a plain one does not wait for the import of asyncio. Code that needs an event loop, such as
-an async tool or a time-out, awaits `ON_LOOP` first. The code that steps the call then hands it to
-an event loop, which continues from that point.
+There are two runners. `run_in` is for wires that serve many calls: they have an event loop, and
+plain functions run in threads. `run_in_place` is for a process that makes one call, as CGI and
+`call` do: a plain function runs in the calling thread, and there is no event loop at first, because
+importing asyncio would double the time that such a process takes. Code that needs an event loop,
+such as an async tool or a timeout, awaits `ON_LOOP`. `run_without_loop` then starts a loop, which
+continues the call from that point.
 """
 
 from __future__ import annotations
@@ -87,11 +86,8 @@ class Execution(msgspec.Struct, frozen=True):
     """Whether this is a one-call process, with the lifespan around the call."""
 
 
-def execution_in(pool: ThreadPool, loop: LoopThread | None = None) -> Execution:
-    """Return the execution for a wire that serves many calls: functions run in *pool*.
-
-    A plain function waits for coroutines on *loop* if its call did not come from an event loop.
-    """
+def execution_in(pool: ThreadPool) -> Execution:
+    """Return the execution for a wire that serves many calls: functions run in *pool*."""
     from .thread_pool import ThreadPool
 
     # A separate thread: slow functions do not delay decoding, and decoding two large requests at
@@ -99,23 +95,19 @@ def execution_in(pool: ThreadPool, loop: LoopThread | None = None) -> Execution:
     decoding = ThreadPool(1)
 
     async def decode(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
-        given = {"tool": tool, "raw": raw, "max_values": max_values}
-        loop = running_loop()
-        decoded: dict[str, Any]
-        if loop is None:
-            decoded = await InThread(decoding, decode_arguments, given)
-            return decoded
         import asyncio
 
+        given = {"tool": tool, "raw": raw, "max_values": max_values}
         # Shielded, because a cancelled call's thread would count as lost, and be replaced.
-        decoded = await asyncio.shield(decoding.run(decode_arguments, given, loop))
+        running = decoding.run(decode_arguments, given, asyncio.get_running_loop())
+        decoded: dict[str, Any] = await asyncio.shield(running)
         return decoded
 
     def close() -> None:
         pool.close()
         decoding.close()
 
-    return Execution(run_in(pool), _waiting(lambda: pool, loop), decode, close)
+    return Execution(run_in(pool), _waiting(lambda: pool), decode, close)
 
 
 def execution_in_place() -> Execution:
@@ -193,34 +185,35 @@ def _awaitable(value: object) -> object:
 
 
 async def _run_in_thread(pool: ThreadPool, tool: Runnable, kwargs: dict[str, Any]) -> Any:
+    # Only a one-call process has no loop yet; it takes a thread for a function with a timeout.
+    await ON_LOOP
     loop = running_loop()
-    if loop is None:
-        value = await InThread(pool, tool.fn, kwargs)
-    else:
-        running = pool.run(tool.fn, kwargs, loop)
-        try:
-            value = await running
-        except BaseException:
-            if running.cancelled():
-                pool.make_room()
-            raise
-        finally:
-            del running  # Its exception refers to this frame.
+    assert loop is not None
+    running = pool.run(tool.fn, kwargs, loop)
+    try:
+        value = await running
+    except BaseException:
+        if running.cancelled():
+            pool.make_room()
+        raise
+    finally:
+        del running  # Its exception refers to this frame.
     return await on_loop(value) if isinstance(value, _COROUTINES) else value
 
 
-def _waiting(pool: Callable[[], ThreadPool], own: LoopThread | None = None) -> WaitFor:
-    """Let a function in a thread wait for a coroutine on its call's loop, or on *own*."""
+def _waiting(pool: Callable[[], ThreadPool]) -> WaitFor:
+    """Let a function in a thread wait for a coroutine on its call's loop."""
 
     @cache
     def own_loop() -> LoopThread:
         from .loop_thread import LoopThread
 
-        return own or LoopThread("answerback-loop")
+        return LoopThread("answerback-loop")
 
     def wait_for(steps: Coroutine[Any, Any, Any]) -> Any:
         loop = pool().current_loop()
         if loop is None:
+            # A one-call process runs the function in place, without a loop.
             return own_loop().run(steps)
         import asyncio
 
@@ -280,20 +273,6 @@ class OnLoop:
 
 
 ON_LOOP = OnLoop()
-
-
-class InThread:
-    """Awaits a function called in a thread of *pool*, for a coroutine without a loop."""
-
-    def __init__(
-        self, pool: ThreadPool, function: Callable[..., Any], kwargs: dict[str, Any]
-    ) -> None:
-        self.pool = pool
-        self.function = function
-        self.kwargs = kwargs
-
-    def __await__(self) -> Generator[InThread, Any, Any]:
-        return (yield self)
 
 
 def run_at_once(steps: Coroutine[Any, Any, T]) -> T:

@@ -7,13 +7,11 @@ tasks.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from functools import cached_property, partial
 from time import perf_counter
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
-
-import msgspec
 
 from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
@@ -37,8 +35,6 @@ from .runners import (
 )
 
 if TYPE_CHECKING:
-    import asyncio
-
     from ..core.list_page import Page, StoredPart
     from ..fitting.reply_store import StoredReplies
     from ..state.shared import SharedState
@@ -48,7 +44,6 @@ def pipeline(
     runtime: Runtime, tools: Mapping[str, Tool], run: Runner, reply_to: ReplyTo
 ) -> Handler:
     """Return the path of a call to one of *tools*."""
-    # A set, because over stdio several threads run the pipeline; `add` and `discard` are atomic.
     running: set[Call] = set()
     limits, masked = runtime.registry.limits, runtime._contract.masked
     max_calls, max_in_place = limits.calls, min(LARGE, limits.values)
@@ -168,13 +163,31 @@ ADMITTED: Reply[Any] = Reply()
 """The outcome of a call that may run: it passed the gates, and its arguments are valid."""
 
 
-class Handlers(msgspec.Struct, frozen=True):
-    """Handlers that differ in the table they search and in how a value becomes a reply."""
+class Handlers:
+    """The paths of calls: they differ in the table they search and in how a value becomes a reply.
 
-    tools: Handler
-    resources: Handler
-    prompts: Handler
-    completions: Handler
+    Each is made at its first use, because a process may serve only tools, or make just one call.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._registry = runtime.registry
+
+    @cached_property
+    def tools(self) -> Handler:
+        return self._runtime._handler("tool", self._registry.tools)
+
+    @cached_property
+    def resources(self) -> Handler:
+        return self._runtime._handler("resource", self._registry.resources)
+
+    @cached_property
+    def prompts(self) -> Handler:
+        return self._runtime._handler("prompt", self._registry.prompts, _prompt_reply)
+
+    @cached_property
+    def completions(self) -> Handler:
+        return self._runtime._handler("completion", self._registry.completions)
 
 
 class Tasks(Protocol):
@@ -212,8 +225,6 @@ class Runtime:
     """The state that this server shares with other hosts."""
     replies_file: str = ""
     """The file in which all workers keep full replies; empty if each process has its own."""
-    get_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
-    """Returns the event loop for tasks, on a wire without its own."""
 
     def __init__(
         self,
@@ -246,12 +257,7 @@ class Runtime:
         self.runs_middleware = registry.composition is not None or bool(
             registry.middleware or registry.observers
         )
-        self.handlers = Handlers(
-            tools=self._handler("tool", registry.tools),
-            resources=self._handler("resource", registry.resources),
-            prompts=self._handler("prompt", registry.prompts, _prompt_reply),
-            completions=self._handler("completion", registry.completions),
-        )
+        self.handlers = Handlers(self)
         if parent is None:
             registry.changes.attach(self)
 

@@ -2,7 +2,7 @@
 
 We use our own pool because every call goes through it, and because it replaces threads that are
 stuck in abandoned calls. An event loop hands all its ready calls to the threads together, and
-receives all finished calls in one wake-up. On stdio the thread itself continues the call.
+receives all finished calls in one wake-up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import suppress
 from contextvars import Context, copy_context
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..core.log import logger
 from ..errors import Unavailable
@@ -26,26 +26,6 @@ from ..types.problems import counted
 
 if TYPE_CHECKING:
     import asyncio
-
-
-class Job(Protocol):
-    """One function call in a thread."""
-
-    loop: asyncio.AbstractEventLoop | None
-    """The event loop the caller is waiting on; None if there is none."""
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether the caller has stopped waiting for the function."""
-
-    def run(self) -> None:
-        """Call the function, unless its caller has stopped waiting, and store its outcome."""
-
-    def finish(self) -> None:
-        """Deliver the outcome to the caller; the thread is already free."""
-
-    def refuse(self, error: Exception) -> None:
-        """Give the caller an error, because no thread will call the function."""
 
 
 class ThreadPool:
@@ -70,13 +50,13 @@ class ThreadPool:
 
     def reset(self) -> None:
         """Start with no threads or calls: a forked child inherits none of the parent's threads."""
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         """The waiting calls; None just wakes a thread that may be surplus."""
-        self._mailboxes: dict[asyncio.AbstractEventLoop, _LoopMailbox] = {}
+        self._mailboxes: dict[asyncio.AbstractEventLoop, _Mailbox] = {}
         self._started = 0
         self._unfinished = 0
         self._lock = threading.Lock()
-        self._running: dict[int, Job] = {}
+        self._running: dict[int, _Job] = {}
         """The call that each thread is running, by thread number."""
         self._nested: dict[int, int] = {}
         """How many calls each thread with its own loop is waiting for, by thread number."""
@@ -104,7 +84,7 @@ class ThreadPool:
         if mailbox is None:
             for other in [other for other in list(self._mailboxes) if other.is_closed()]:
                 self._mailboxes.pop(other, None)
-            mailbox = self._mailboxes.setdefault(loop, _LoopMailbox(loop, self.submit))
+            mailbox = self._mailboxes.setdefault(loop, _Mailbox(loop, self.submit))
         future = mailbox.put(function, kwargs)
         if threading.get_ident() in self._running:
             self._count_nested(future)
@@ -115,7 +95,11 @@ class ThreadPool:
         job = self._running.get(threading.get_ident())
         return None if job is None else job.loop
 
-    def submit(self, jobs: Sequence[Job]) -> None:
+    def running_contexts(self) -> list[Context]:
+        """Return the context variables of each function that is running."""
+        return [job.context for job in list(self._running.values())]
+
+    def submit(self, jobs: Sequence[_Job]) -> None:
         """Hand the jobs to the threads. Submitting many at once is cheaper.
 
         Waking a thread for each call makes the caller and the threads contend for the GIL, which
@@ -154,7 +138,7 @@ class ThreadPool:
 
     def _add_thread(self) -> bool:
         """Start one more thread, if one is needed and may be started."""
-        refused: list[Job] = []
+        refused: list[_Job] = []
         with self._lock:
             if self._unfinished <= self._started:
                 return False
@@ -192,7 +176,7 @@ class ThreadPool:
 
     def _refuse_held(self) -> None:
         """Refuse waiting calls if no running call has ended for too long."""
-        refused: list[Job] = []
+        refused: list[_Job] = []
         with self._lock:
             self._timer = None
             if self._unfinished <= len(self._running):
@@ -219,9 +203,9 @@ class ThreadPool:
             return False
         return True
 
-    def _withdraw(self) -> list[Job]:
+    def _withdraw(self) -> list[_Job]:
         """Take back the calls that no thread has started; the lock is held."""
-        jobs: list[Job] = []
+        jobs: list[_Job] = []
         with suppress(Empty):
             while True:
                 if (job := self._jobs.get_nowait()) is not None:
@@ -277,21 +261,21 @@ class ThreadPool:
             del job
 
 
-class _LoopMailbox:
+class _Mailbox:
     """Carries jobs out of one loop and results back to it: many per wake-up."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, submit: Callable[[Sequence[Job]], None]
+        self, loop: asyncio.AbstractEventLoop, submit: Callable[[Sequence[_Job]], None]
     ) -> None:
         self.loop = loop
         self._submit = submit
-        self._outgoing: list[Job] = []
-        self._done: deque[_LoopJob] = deque()
+        self._outgoing: list[_Job] = []
+        self._done: deque[_Job] = deque()
         self._awake = False
 
     def put(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
         """Have a thread call the function; the future receives its outcome."""
-        job = _LoopJob(self, function, kwargs)
+        job = _Job(self, function, kwargs)
         self._outgoing.append(job)
         if len(self._outgoing) == 1:
             self.loop.call_soon(self._send_out)
@@ -301,7 +285,7 @@ class _LoopMailbox:
         jobs, self._outgoing = self._outgoing, []
         self._submit(jobs)
 
-    def post(self, job: _LoopJob) -> None:
+    def post(self, job: _Job) -> None:
         """Deliver the outcome of a job. May be called from any thread."""
         self._done.append(job)
         if not self._awake:
@@ -324,19 +308,19 @@ class _LoopMailbox:
                 job.future.set_exception(job.error)
 
 
-class _LoopJob:
+class _Job:
     """A function call whose outcome goes to a future on the loop."""
 
-    __slots__ = ("_context", "_function", "_kwargs", "_mailbox", "error", "future", "loop", "value")
+    __slots__ = ("_function", "_kwargs", "_mailbox", "context", "error", "future", "loop", "value")
 
     def __init__(
-        self, mailbox: _LoopMailbox, function: Callable[..., Any], kwargs: dict[str, Any]
+        self, mailbox: _Mailbox, function: Callable[..., Any], kwargs: dict[str, Any]
     ) -> None:
         self._mailbox = mailbox
-        self._context = copy_context()
+        self.context = copy_context()
         self._function = function
         self._kwargs = kwargs
-        self.loop: asyncio.AbstractEventLoop | None = mailbox.loop
+        self.loop = mailbox.loop
         self.future: asyncio.Future[Any] = mailbox.loop.create_future()
         self.value: Any = None
         self.error: BaseException | None = None
@@ -347,7 +331,7 @@ class _LoopJob:
 
     def run(self) -> None:
         if not self.future.cancelled():
-            self.value, self.error = outcome_of(self._context, self._function, self._kwargs)
+            self.value, self.error = _outcome_of(self.context, self._function, self._kwargs)
         del self  # An error's traceback keeps this frame alive, and the job keeps the error.
 
     def finish(self) -> None:
@@ -358,7 +342,7 @@ class _LoopJob:
         self._mailbox.post(self)
 
 
-def outcome_of(
+def _outcome_of(
     context: Context, function: Callable[..., Any], kwargs: dict[str, Any]
 ) -> tuple[Any, BaseException | None]:
     """Call a function in *context*; return its value, or the exception it raised."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Container
 from contextlib import suppress
-from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..calls.failures import log_internal_error
-from ..calls.runners import NO_LOOP, ON_LOOP, InThread, run_at_once
-from ..calls.thread_pool import outcome_of
+from ..core.event_loop import spawn
 from ..core.versions import LATEST_STATEFUL
-from ..errors import ToolError
 from ..registry.declarations import Change, Registry
 from .engine import Engine
 from .jsonrpc import (
@@ -51,6 +47,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=McpPeer)
 
 _EMPTY_RESULT = b"{}"
+_NEEDS_NO_LOOP = frozenset({"initialize", "ping", "server/discover"})
 
 
 class SingleSession:
@@ -152,10 +149,9 @@ class SingleSession:
 
 
 class Connection:
-    """Receives messages and sends frames.
+    """Receives messages and sends frames, on an event loop.
 
     *make_peer* makes the peer for a request; *on_response* receives the client's responses.
-    *post_to_loop* calls a function on the event loop, and passes it the loop.
     """
 
     def __init__(
@@ -165,23 +161,30 @@ class Connection:
         send: Callable[[Frame], None],
         make_peer: Callable[[], McpPeer],
         on_response: Callable[[Response], None],
-        post_to_loop: Callable[[Callable[[asyncio.AbstractEventLoop], object]], None],
     ) -> None:
         self._registry = registry
         self._engine = engine
         self._send = send
         self._make_peer = make_peer
         self._on_response = on_response
-        self.post_to_loop = post_to_loop
-        self._unanswered: set[_Answering] = set()
-        """The messages being answered by a pool thread or the event loop."""
-        self._answered = threading.Condition()
-        self._is_ending = False
         self._session = SingleSession(registry, engine.server_info, send)
         self._running: dict[Id, McpPeer] = {}
         """The requests being answered, and the open subscriptions."""
+        self._tasks: dict[McpPeer, asyncio.Task[None]] = {}
+        """The tasks that have begun to answer a request."""
+        self._answering: set[asyncio.Task[None]] = set()
+        """All tasks that answer messages."""
         self._ended: set[McpPeer] = set()
         """The requests that the server cancelled because it is shutting down."""
+
+    def receive_without_loop(self, text: bytes) -> bool:
+        """Answer a client's first message if that needs no event loop; otherwise return False."""
+        with suppress(RpcError):
+            message = None if is_batch(text) else parse(text)
+            if isinstance(message, Request) and message.method in _NEEDS_NO_LOOP:
+                self.receive(text)
+                return True
+        return False
 
     def receive(self, text: bytes) -> None:
         """Answer a message, or start answering it."""
@@ -193,8 +196,7 @@ class Connection:
                     raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
                 if not texts:
                     raise RpcError(INVALID_REQUEST, "The batch is empty")
-                answering = _Answering(self)
-                answering.begin(self._answer_batch(texts, answering))
+                spawn(self._answer_batch(texts), self._answering)
                 return
             message = parse(text)
             if not isinstance(message, Request):
@@ -203,57 +205,65 @@ class Connection:
             peer = self._peer_for(message, text)
             if peer is None:
                 self._send(result_frame(message.id, self._session.answer(message)))
+            elif message.method == "server/discover":
+                del self._running[message.id]
+                if not peer.version.stateless:
+                    error = f"Method not found: {message.method}"
+                    raise RpcError(METHOD_NOT_FOUND, error, id=message.id)
+                found = self._engine.server_info.discover(peer.version)
+                self._send(result_frame(message.id, found))
             elif message.method == "subscriptions/listen" and peer.version.stateless:
-                self._subscribe(message, peer)
+                spawn(self._subscribe(message, peer), self._answering)
             else:
-                answering = _Answering(self)
-                answering.begin(self._answer(message, peer, answering))
+                spawn(self._answer(message, peer), self._answering)
         except RpcError as error:
             self._send(error_frame(error.id, error))
         except Exception:  # noqa: BLE001 -- our bug ends one message, not the connection
             log_internal_error("a message")
             self._send(error_frame(None, RpcError(INTERNAL_ERROR, "Internal error")))
 
-    def cancel_all(self) -> None:
-        """Cancel every running request; a client waiting for one still receives a response."""
+    def cancel_all(self, in_threads: Container[object]) -> None:
+        """Cancel every running request; a client waiting for one still receives a response.
+
+        Calls *in_threads* cannot be stopped: they are told, and answered if they end soon.
+        """
         peers = list(self._running.values())
         self._ended = {peer for peer in peers if not peer.cancelled}
         for peer in peers:
-            self._cancel(peer)
+            if peer in in_threads:
+                peer.cancel()
+            else:
+                self._cancel(peer)
 
-    def wait_until_answered(self, give_up: Callable[[], bool]) -> None:
-        """Wait until all messages are answered, or until *give_up* returns True."""
-        self._is_ending = True
-        with self._answered:
-            while self._unanswered and not give_up():
-                self._answered.wait(0.1)
+    async def wait_until_answered(self) -> None:
+        """Wait until all messages are answered."""
+        import asyncio
 
-    def add_unanswered(self, answering: _Answering) -> None:
-        self._unanswered.add(answering)
-
-    def _end(self, answering: _Answering) -> None:
-        self._unanswered.discard(answering)
-        # Otherwise no thread is waiting for it.
-        if self._is_ending:
-            with self._answered:
-                self._answered.notify()
+        while self._answering:
+            await asyncio.wait(self._answering)
 
     def _cancel(self, peer: McpPeer) -> None:
+        # Only once: a second cancellation would interrupt a `finally` block.
+        if peer.cancelled:
+            return
         peer.cancel()
-        for answering in list(self._unanswered):
-            if answering.peer is peer:
-                answering.stop_if_cancelled()
+        # A task that has not begun yet will find its peer cancelled.
+        if (task := self._tasks.get(peer)) is not None:
+            task.cancel()
 
-    def _subscribe(self, request: Request, peer: McpPeer) -> None:
+    async def _subscribe(self, request: Request, peer: McpPeer) -> None:
         """Open a subscription, until the client cancels it or disconnects."""
         try:
-            feed = run_at_once(self._engine.task_feed(request.params, peer))
+            feed = await self._engine.task_feed(request.params, peer)
+            if peer.cancelled:
+                self._running.pop(request.id, None)
+                return
             described = described_if_hiding(self._registry, peer)
             subscription = Subscription(
                 self._registry, request.id, request.params, self._send, described, feed
             )
         except RpcError as error:
-            del self._running[request.id]
+            self._running.pop(request.id, None)
             self._send(error_frame(request.id, error))
             return
 
@@ -263,29 +273,35 @@ class Connection:
 
         peer.on_cancel(end)
 
-    async def _answer(self, request: Request, peer: McpPeer, answering: _Answering) -> None:
-        try:
-            frame = await self._frame(request, peer, answering)
-            if frame is not None:
-                self._send(frame)
-        finally:
-            self._end(answering)
+    async def _answer(self, request: Request, peer: McpPeer) -> None:
+        frame = await self._frame(request, peer)
+        if frame is not None:
+            self._send(frame)
 
-    async def _frame(self, request: Request, peer: McpPeer, answering: _Answering) -> Frame | None:
+    async def _frame(self, request: Request, peer: McpPeer) -> Frame | None:
         """Return the response, or None for a request cancelled in the meantime."""
-        answering.peer = peer
-        if peer.cancelled:
-            answering.stop_if_cancelled()
+        import asyncio
+
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks[peer] = task
+        frame: Frame | None = None
         try:
-            frame = await self._engine.respond(request, peer)
+            if not peer.cancelled:
+                frame = await self._engine.respond(request, peer)
         except BaseException:
             if not peer.cancelled:
                 raise
-            frame = error_frame(request.id, RpcError(INTERNAL_ERROR, "The call was cancelled"))
+            # The task may have more requests of a batch to answer.
+            task.uncancel()
         finally:
-            answering.peer = None
+            del self._tasks[peer]
             self._running.pop(request.id, None)
-        return None if peer.cancelled and peer not in self._ended else frame
+        if not peer.cancelled:
+            return frame
+        if peer not in self._ended:
+            return None
+        return frame or error_frame(request.id, RpcError(INTERNAL_ERROR, "The call was cancelled"))
 
     def _peer_for(self, request: Request, text: bytes) -> McpPeer | None:
         """Return a request's peer; None if the request is about the session itself.
@@ -315,16 +331,13 @@ class Connection:
                 if id is not None and (peer := self._running.get(id)) is not None:
                     self._cancel(peer)
 
-    async def _answer_batch(self, texts: list[bytes], answering: _Answering) -> None:
-        try:
-            found = [await self._batch_frame(text, answering) for text in texts]
-            frames = [joined(frame) for frame in found if frame is not None]
-            if frames:
-                self._send(b"[%b]" % b",".join(frames))
-        finally:
-            self._end(answering)
+    async def _answer_batch(self, texts: list[bytes]) -> None:
+        found = [await self._batch_frame(text) for text in texts]
+        frames = [joined(frame) for frame in found if frame is not None]
+        if frames:
+            self._send(b"[%b]" % b",".join(frames))
 
-    async def _batch_frame(self, text: bytes, answering: _Answering) -> Frame | None:
+    async def _batch_frame(self, text: bytes) -> Frame | None:
         """Return the response to one message in a batch, if there is one."""
         try:
             message = parse(text)
@@ -336,138 +349,6 @@ class Connection:
             peer = self._peer_for(message, text)
             if peer is None:
                 return result_frame(message.id, self._session.answer(message))
-            return await self._frame(message, peer, answering)
+            return await self._frame(message, peer)
         except RpcError as error:
             return error_frame(error.id, error)
-
-
-class _Answering:
-    """The coroutine that answers one message.
-
-    The reading thread steps it until it waits. If it waits for a function, a pool thread calls that
-    function, continues the coroutine and sends the answer. If it needs an event loop, the loop
-    continues it, and no thread is blocked.
-    """
-
-    peer: McpPeer | None = None
-    """The peer of the request being answered."""
-    _job: _ThreadJob | None = None
-    _task: asyncio.Task[None] | None = None
-    _cancelled: McpPeer | None = None
-    """The peer whose request was cancelled on the loop."""
-    _steps: Coroutine[Any, Any, None]
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        # One for all steps: a context variable must be reset in the context it was set in.
-        self.context = copy_context()
-
-    def begin(self, steps: Coroutine[Any, Any, None]) -> None:
-        """Step the coroutine until it waits, in this thread."""
-        self._steps = steps
-        self._go_on(steps.send, None)
-
-    def send(self, value: Any) -> None:
-        """Continue the coroutine with the value it waited for."""
-        self._go_on(self._steps.send, value)
-
-    def throw(self, error: BaseException) -> None:
-        """Continue the coroutine with an error."""
-        self._go_on(self._steps.throw, error)
-
-    @property
-    def is_cancelled(self) -> bool:
-        # Read once, because another thread may continue the coroutine in the meantime.
-        peer = self.peer
-        return peer is not None and peer.cancelled
-
-    def stop_if_cancelled(self) -> None:
-        """Stop answering the request if it was cancelled. May be called from any thread."""
-        task, job = self._task, self._job
-        if not self.is_cancelled:
-            return
-        if task is not None:
-            task.get_loop().call_soon_threadsafe(self._cancel_task, task)
-        elif job is not None:
-            job.cancel()
-
-    def _go_on(self, resume: Callable[[Any], Any], value: Any) -> None:
-        self._job = None  # The job refers to this object.
-        try:
-            wanted = self.context.run(resume, value)
-            while not isinstance(wanted, InThread) and wanted is not ON_LOOP:
-                wanted = self.context.run(self._steps.throw, RuntimeError(NO_LOOP))
-        except StopIteration:
-            return
-        except Exception:  # noqa: BLE001 -- our bug ends one response, not the thread
-            log_internal_error("a response")
-            return
-        self._connection.add_unanswered(self)
-        if isinstance(wanted, InThread):
-            self._job = _ThreadJob(self, wanted)
-            wanted.pool.submit((self._job,))
-            # The cancellation may have arrived before the job existed.
-            self.stop_if_cancelled()
-        else:
-            self._connection.post_to_loop(self._move_to_loop)
-
-    def _move_to_loop(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._task = loop.create_task(self._steps, context=self.context)
-        # The cancellation may have arrived before the task existed; then the tool does not run.
-        if self.is_cancelled:
-            self._cancel_task(self._task)
-
-    def _cancel_task(self, task: asyncio.Task[None]) -> None:
-        # Only once: a second cancellation would interrupt a `finally` block.
-        if self._cancelled is not self.peer:
-            self._cancelled = self.peer
-            task.cancel()
-
-
-class _ThreadJob:
-    """A function that a coroutine awaits. The thread that takes the job continues the coroutine."""
-
-    loop: asyncio.AbstractEventLoop | None = None
-
-    def __init__(self, answering: _Answering, wanted: InThread) -> None:
-        self._answering = answering
-        self._wanted = wanted
-        self._free = [True]
-        """Empty once the pool, or a cancellation, has taken the job; `pop` is atomic."""
-        self._outcome: tuple[Any, BaseException | None] | None = None
-
-    @property
-    def is_lost(self) -> bool:
-        return self._answering.is_cancelled
-
-    def run(self) -> None:
-        if self._take():
-            wanted = self._wanted
-            self._outcome = outcome_of(self._answering.context, wanted.function, wanted.kwargs)
-        del self  # An error's traceback keeps this frame alive, and the job keeps the error.
-
-    def finish(self) -> None:
-        if self._outcome is None:
-            return
-        value, error = self._outcome
-        if error is None:
-            self._answering.send(value)
-        else:
-            self._answering.throw(error)
-
-    def refuse(self, error: Exception) -> None:
-        if self._take():
-            self._answering.throw(error)
-
-    def cancel(self) -> None:
-        """Prevent the call if no thread has started it; otherwise count its thread as lost."""
-        if self._take():
-            self._answering.throw(ToolError("The call was cancelled", code="CANCELLED"))
-        else:
-            self._wanted.pool.make_room()
-
-    def _take(self) -> bool:
-        try:
-            return self._free.pop()
-        except IndexError:
-            return False

@@ -48,21 +48,31 @@ class Stdout:
                 select.select([], [self._fd], [])
 
     def is_ready(self) -> bool:
-        """Return whether a few bytes can be written without blocking."""
+        """Return whether a few bytes can be written without blocking; unknown on Windows."""
         if self._poll is None:
             import select
 
+            if not hasattr(select, "poll"):
+                return False
             self._poll = select.poll()
             self._poll.register(self._fd, select.POLLOUT)
         return bool(self._poll.poll(0))
 
     def is_broken(self) -> bool:
-        """Return whether the reader has closed the pipe."""
+        """Return whether the reader has closed the pipe; unknown on Windows."""
         import select
 
+        if not hasattr(select, "poll"):
+            return False
         poll = select.poll()
         poll.register(self._fd, 0)
         return bool(poll.poll(0))
+
+    def detach(self) -> None:
+        """Discard what is written from now on."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._fd, inheritable=False)
+        os.close(nowhere)
 
     def close(self) -> None:
         """Close the pipe: the reader sees the end of the output, even if the process continues."""

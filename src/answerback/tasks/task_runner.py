@@ -160,10 +160,7 @@ class TaskRunner:
     def start(self, task: TaskRecord) -> None:
         """Run a claimed task, whose slot is already taken."""
         if self._loop is None or self._loop.is_closed():
-            get_loop = self._wire_runtime.get_loop
-            self._loop = (
-                LoopThread("answerback-tasks-loop").loop if get_loop is None else get_loop()
-            )
+            self._loop = LoopThread("answerback-tasks-loop").loop
         loop = self._loop
         run = TaskRun(task, loop, self._report)
         self.runs[task.id] = run
