@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from ..calls.failures import log_internal_error
-from ..core.event_loop import spawn
+from ..core.event_loop import running_loop, spawn
 from ..core.versions import LATEST_STATEFUL
 from ..registry.declarations import Change, Registry
 from .engine import Engine
@@ -215,7 +215,9 @@ class Connection:
             elif message.method == "subscriptions/listen" and peer.version.stateless:
                 spawn(self._subscribe(message, peer), self._answering)
             else:
-                spawn(self._answer(message, peer), self._answering)
+                loop = running_loop()
+                assert loop is not None
+                self._answering.add(loop.create_task(self._answer(message, peer)))
         except RpcError as error:
             self._send(error_frame(error.id, error))
         except Exception:  # noqa: BLE001 -- our bug ends one message, not the connection
@@ -274,16 +276,19 @@ class Connection:
         peer.on_cancel(end)
 
     async def _answer(self, request: Request, peer: McpPeer) -> None:
-        frame = await self._frame(request, peer)
-        if frame is not None:
-            self._send(frame)
+        task = _current_task()
+        try:
+            frame = await self._frame(request, peer, task)
+            if frame is not None:
+                self._send(frame)
+        finally:
+            # Not in a callback of the task, which would take another turn of the loop.
+            self._answering.discard(task)
 
-    async def _frame(self, request: Request, peer: McpPeer) -> Frame | None:
+    async def _frame(
+        self, request: Request, peer: McpPeer, task: asyncio.Task[None]
+    ) -> Frame | None:
         """Return the response, or None for a request cancelled in the meantime."""
-        import asyncio
-
-        task = asyncio.current_task()
-        assert task is not None
         self._tasks[peer] = task
         frame: Frame | None = None
         try:
@@ -332,12 +337,13 @@ class Connection:
                     self._cancel(peer)
 
     async def _answer_batch(self, texts: list[bytes]) -> None:
-        found = [await self._batch_frame(text) for text in texts]
+        task = _current_task()
+        found = [await self._batch_frame(text, task) for text in texts]
         frames = [joined(frame) for frame in found if frame is not None]
         if frames:
             self._send(b"[%b]" % b",".join(frames))
 
-    async def _batch_frame(self, text: bytes) -> Frame | None:
+    async def _batch_frame(self, text: bytes, task: asyncio.Task[None]) -> Frame | None:
         """Return the response to one message in a batch, if there is one."""
         try:
             message = parse(text)
@@ -349,6 +355,15 @@ class Connection:
             peer = self._peer_for(message, text)
             if peer is None:
                 return result_frame(message.id, self._session.answer(message))
-            return await self._frame(message, peer)
+            return await self._frame(message, peer, task)
         except RpcError as error:
             return error_frame(error.id, error)
+
+
+def _current_task() -> asyncio.Task[None]:
+    # Imported here, because the first message is answered without an event loop.
+    import asyncio
+
+    task = asyncio.current_task()
+    assert task is not None
+    return task

@@ -29,6 +29,7 @@ from ..calls.runtime import Runtime, TaskStorage
 from ..calls.thread_pool import ThreadPool
 from ..core.event_loop import running_loop, spawn
 from ..core.limits import LARGE_BODY
+from ..core.log import logger
 from ..errors import AnswerbackError
 from ..protocol.connection import Connection
 from ..protocol.engine import Engine
@@ -230,6 +231,11 @@ class StdioServer:
         if lifespan is None or self._lifespan_failure is not None:
             return
         try:
+            self._loop.run(_nothing(), _CANCEL_SECONDS)
+        except TimeoutError:
+            logger().warning("a tool is blocking the event loop, so the lifespan was not closed")
+            return
+        try:
             # Extra time, because `try_to_stop` has the same timeout and a better message.
             failure = self._loop.run(lifespan.try_to_stop(self), lifespan.seconds + 2.0)
         except TimeoutError:
@@ -239,6 +245,9 @@ class StdioServer:
             failure = LifespanFailed(f"the lifespan did not end within {seconds:g} seconds")
             log_failure(failure)
         self._lifespan_failure = failure
+
+
+async def _nothing() -> None: ...
 
 
 _SERVING: set[StdioServer] = set()
