@@ -73,7 +73,7 @@ def parse_url(url: str) -> HttpUrl:
 
 
 class HttpPool:
-    """Sends requests; idle connections are kept for the next request."""
+    """Sends requests and reuses idle connections."""
 
     def __init__(self, *, uses_proxies: bool = True, tls: SSLContext | None = None) -> None:
         self._uses_proxies = uses_proxies
@@ -209,7 +209,7 @@ class HttpPool:
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
-    """Encode a request's first line and headers; raises HttpFailure if they are malformed."""
+    """Encode a request line and headers; raises HttpFailure if they are malformed."""
     lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
     text = "".join((f"{method} {target} HTTP/1.1\r\n", *lines, "\r\n"))
     ends = len(lines) + 2
@@ -322,9 +322,9 @@ def _reason(exc: Exception) -> str:
     text = str(exc) or type(exc).__name__
     if isinstance(exc, TimeoutError):
         return "it took too long"
-    # The error for several addresses contains the messages of their errors, but no errno.
+    # The error for several addresses contains their error messages, but no errno.
     is_refused = isinstance(exc, ConnectionRefusedError) or f"[Errno {ECONNREFUSED}]" in text
-    return "nothing answers there; is the server running?" if is_refused else text
+    return "nothing is listening there; is the server running?" if is_refused else text
 
 
 class BodyTooLarge(HttpFailure):

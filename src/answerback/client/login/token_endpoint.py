@@ -125,7 +125,7 @@ class TokenRefused(LoginError):
 
 
 class TokenEndpoint(msgspec.Struct, frozen=True):
-    """The issuer's endpoint that issues tokens to one client, for one server."""
+    """An issuer's token endpoint, for one client and one server."""
 
     issuer: IssuerMetadata
     client: RegisteredClient
@@ -145,7 +145,7 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
         return await self._request(form, scopes)
 
     async def refresh(self, grant: Grant) -> Grant:
-        """Get new tokens for a refresh token, which is kept if there is no new one."""
+        """Exchange a refresh token for new tokens; it is kept if the issuer sends no new one."""
         form = {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
         return await self._request(form, grant.scopes, grant.refresh_token)
 
