@@ -148,7 +148,7 @@ class BlockingServer(_OnLoop[Connected]):
         return BlockingServer(changed, self._loop, owns_loop=self._owns_loop)
 
     def close(self) -> None:
-        """Close the connection; may be called twice."""
+        """Close the connection; safe to call more than once."""
         if self._loop.loop.is_closed():
             return
         try:

@@ -401,7 +401,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     async def close(self) -> None:
         """Close stdin, wait, then end the whole process group, with increasing force."""
-        # A child whose pipe broke is given less time, because its answers are no longer read.
+        # A child whose pipe broke gets less time, because its output is no longer read.
         grace = _LOST_GRACE if self.is_lost else _GRACE
         self.is_lost = True
         for task in (self._report, self._reading):

@@ -299,7 +299,7 @@ class ClientConnection:
         await self.send(notification_frame(method, params or {}), method)
 
     async def send(self, frame: bytes, method: str = "") -> None:
-        """Send a notification, or an answer to the server; raises NoAnswer."""
+        """Send a notification or a response; raises NoAnswer."""
         await self.transport.send(Outgoing(frame, None, method, self.era.headers(method, {})))
 
     def receive(self, frame: bytes) -> Id | None:

@@ -92,7 +92,7 @@ async def open_connection(
 
 
 async def _initialize_or_discover(connection: ClientConnection, plan: SessionPlan) -> ServerFacts:
-    """Initialize; discover again if the server is stateless and was only slow to start."""
+    """Initialize; discover again if the server is stateless and was just slow to start."""
     try:
         return await _initialize(connection, plan)
     except RpcError as error:
@@ -530,7 +530,7 @@ async def _may_send_again(
 
 
 def _is_large(result: JsonObject, deadline: Deadline) -> bool:
-    """Return whether a result is so large that it should be read in a thread."""
+    """Return whether a result is large enough to be read in a thread."""
     blocks = result.get("content")
     return deadline.received > LARGE or (isinstance(blocks, list) and len(blocks) > MANY_BLOCKS)
 

@@ -70,7 +70,7 @@ class ConnectOptions(TypedDict, total=False):
     breaker: Breaker | None
     """Stops requests to a failing server."""
     limit: Limit | tuple[Limit, ...] | list[Limit] | None
-    """How many requests may be sent; further ones are refused."""
+    """How many requests may be sent; any more are refused."""
     max_values: int
     """How many JSON values a message from the server may contain; 1,000,000 by default."""
     connect_timeout: float
@@ -96,7 +96,7 @@ class ConnectOptions(TypedDict, total=False):
     """Where the child process's stderr goes: a file, a stream such as `sys.stderr`, or a function
     that is called with each line. By default, only the end is kept, for error details."""
     output_schema: Literal["finding", "error"]
-    """Whether data that breaks the tool's output schema is a finding (the default) or an error."""
+    """Whether data that violates a tool's output schema is a finding (the default) or an error."""
     tap: str | os.PathLike[str] | Callable[[str, bytes], object]
     """A new file for all messages, or a function called with each message's direction and bytes."""
     elicit: Callable[[ElicitationRequest], Any]
@@ -138,7 +138,7 @@ class ConnectContext(Generic[S]):
         return self._server
 
     async def aclose(self) -> None:
-        """Close the connection that `aopen` opened."""
+        """Close the connection opened by `aopen`."""
         server, self._server = self._server, None
         if server is not None:
             await server.close()
@@ -152,7 +152,7 @@ class ConnectContext(Generic[S]):
         return self._blocking
 
     def close(self) -> None:
-        """Close the connection that `open` opened."""
+        """Close the connection opened by `open`."""
         blocking, self._blocking = self._blocking, None
         if blocking is not None:
             blocking.close()

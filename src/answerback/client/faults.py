@@ -121,7 +121,7 @@ class HttpRefused(NoAnswer):
 
 _CODES = {401: "UNAUTHENTICATED", 403: "FORBIDDEN", 429: "RATE_LIMITED"}
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""The HTTP statuses after which the same request may succeed later."""
+"""HTTP statuses for which the same request may succeed later."""
 _HANDLED = {"elicitation": "elicit", "sampling": "sample", "roots": "roots"}
 """The `connect` option that provides each capability."""
 
@@ -144,7 +144,7 @@ def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
 
 
 def check_numbers(arguments: JsonObject) -> None:
-    """Raise NoAnswer for arguments that contain NaN or infinity."""
+    """Raise NoAnswer if the arguments contain NaN or infinity."""
     for name, value in arguments.items():
         if (fault := find_fault(value)) is not None:
             text = f"{fault.below(name)}, which JSON cannot express"

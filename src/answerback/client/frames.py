@@ -140,7 +140,7 @@ _NAMED = frozenset({"patternProperties", "dependentSchemas", "$defs", "definitio
 
 
 class BadAnnotation(ValueError):
-    """A tool's `x-mcp-header` breaks an MCP rule; clients must leave out such a tool."""
+    """A tool's `x-mcp-header` breaks an MCP rule; clients must exclude the tool."""
 
 
 def header_paths(schema: Json) -> HeaderPaths:
@@ -303,7 +303,7 @@ class Transport(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Close the connection; never raises, and may be called twice."""
+        """Close the connection; never raises, and is safe to call more than once."""
 
 
 incoming_decoder = msgspec.json.Decoder(Incoming)

@@ -53,7 +53,7 @@ class ManySessions:
         await asyncio.gather(*(server.close() for server in self.servers.values()))
 
     async def entries(self, kind: type[Listed], options: ClientOptions) -> list[Listed]:
-        """Return the entries of the servers that answer; `failures` names the others.
+        """Return the entries from the servers that answer; `failures` names the others.
 
         Tools and prompts are prefixed with their server's name.
         """
@@ -214,7 +214,7 @@ class ManyServers(ServerMethods):
 
     @property
     def info(self) -> dict[str, ServerFacts]:
-        """The facts about each server, by server name."""
+        """Facts about each server, by server name."""
         return {name: server.info for name, server in self.servers.items()}
 
     async def wait_for(self, name: str) -> str:

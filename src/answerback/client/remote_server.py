@@ -369,7 +369,7 @@ class RemoteTask:
             raise
 
     async def until_end(self, deadline: Deadline) -> JsonObject:
-        """Wait for the call's result; raises RpcError or NoAnswer. *deadline* counts its bytes."""
+        """Wait for the result, adding its size to *deadline*; raises RpcError or NoAnswer."""
         is_stateless = self._session.info.version.stateless
         while (status := self.shown.get("status")) not in _FINAL:
             self._report_progress()

@@ -63,7 +63,7 @@ class RemoteTool(ListedEntry, frozen=True, kw_only=True):
 
     @property
     def is_safe_to_repeat(self) -> bool:
-        """Whether the server says that a second call does no harm."""
+        """Whether the server says that the tool is safe to call again."""
         hints = self.annotations if isinstance(self.annotations, dict) else {}
         return hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
 
@@ -80,7 +80,7 @@ class RemoteResource(ListedEntry, frozen=True, kw_only=True):
     size: Any = None
     """The contents' size in bytes."""
     annotations: Any = None
-    """Audience, priority and last change."""
+    """The audience, the priority and the time of the last change."""
 
 
 class RemoteTemplate(ListedEntry, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class RemoteTemplate(ListedEntry, frozen=True, kw_only=True):
     mime_type: str | None = None
     """The media type of the contents."""
     annotations: Any = None
-    """Audience, priority and last change."""
+    """The audience, the priority and the time of the last change."""
 
 
 class RemotePrompt(ListedEntry, frozen=True, kw_only=True):
@@ -192,7 +192,7 @@ class KnownTool:
     def reply(self, result: Json, *, strict: bool) -> Reply[Any]:
         """Read this tool's result: a dict, or a plain REST response.
 
-        Data that breaks the output schema is a finding on the reply, or an error if *strict*.
+        Data that violates the output schema is a finding on the reply, or an error if *strict*.
         """
         reply = read_with(result, self._hints)
         if self.output_schema is None or reply.error is not None:

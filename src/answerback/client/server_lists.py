@@ -239,7 +239,7 @@ class ClientSubscriptions:
             await connection.request(asked)
 
     def listen(self, connection: ClientConnection) -> None:
-        """Open a stateless server's stream of wanted changes, replacing the previous one."""
+        """Open a stateless server's stream of requested changes, replacing the previous one."""
         if self._listening is not None:
             self._listening.cancel()
             self._listening = None

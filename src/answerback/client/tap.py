@@ -34,7 +34,7 @@ class TapLine(msgspec.Struct, omit_defaults=True):
 
 
 class Tap:
-    """Passes every message to a function, or writes it to a file that several servers share."""
+    """Passes every message to a function, or writes it to a file shared by several servers."""
 
     def __init__(self, tap: str | os.PathLike[str] | Watcher) -> None:
         self._watch = tap if callable(tap) else None

@@ -150,7 +150,7 @@ class _Form(msgspec.Struct):
     required: list[str] = []
 
     def with_defaults(self, content: JsonObject) -> JsonObject:
-        """Return the content with default values filled in; raises RpcError if it does not fit."""
+        """Return the content with default values filled in; raises RpcError if it is invalid."""
         fields = {key: each for key, each in self.properties.items() if isinstance(each, dict)}
         defaults = {key: field["default"] for key, field in fields.items() if "default" in field}
         filled = defaults | content

@@ -1,4 +1,4 @@
-"""The gates that come with Answerback: login, scope, subscription and linked accounts."""
+"""Answerback's built-in gates: login, scope, subscription and linked accounts."""
 
 from __future__ import annotations
 

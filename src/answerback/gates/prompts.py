@@ -40,7 +40,7 @@ def header_value(auth: AppAuth | None, challenge: Challenge) -> str:
 
 
 def in_result(auth: AppAuth | None, challenge: Challenge) -> dict[str, list[str]]:
-    """Return the `_meta` of a result that asks the host to log in; hosts require an error."""
+    """Return the `_meta` for a result that asks the host to log in; hosts require an error."""
     if auth is None:
         return {}
     if challenge.error is None:
@@ -107,7 +107,7 @@ def _auth_of(tool: Tool) -> AppAuth | None:
 
 
 def codes_of(gate: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the codes that a gate's refusals are known to have."""
+    """Return the known codes of a gate's refusals."""
     return gate.codes if isinstance(gate, BuiltinGate) else ("FORBIDDEN", "TIMED_OUT")
 
 

@@ -82,7 +82,7 @@ class ResponseHead(msgspec.Struct, frozen=True):
 
 
 def read_head(head: bytes) -> ResponseHead:
-    """Read the status line and headers, without the empty line at their end; raises BadResponse."""
+    """Parse the status line and headers, without the final empty line; raises BadResponse."""
     if _CONTROLS.search(head):
         raise BadResponse("the response headers contain control characters")
     first, *lines = head.decode("latin-1").split("\n")
@@ -283,7 +283,7 @@ class ResponseReader:
 
 
 def _length(text: str) -> int:
-    """Read Content-Length, which may repeat the same value."""
+    """Parse Content-Length, which may repeat the same value."""
     values = {each.strip() for each in text.split(",")}
     value = values.pop()
     if values or not value.isascii() or not value.isdigit() or len(value) > 15:

@@ -47,7 +47,7 @@ class HttpUrl(msgspec.Struct, frozen=True):
 
 
 def parse_url(url: str) -> HttpUrl:
-    """Read a URL; raises HttpFailure without showing the URL, which may contain secrets."""
+    """Parse a URL; raises HttpFailure, leaving out the URL because it may contain secrets."""
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
@@ -90,7 +90,7 @@ class HttpPool:
         """Send a request, with lower-case header names; raises HttpFailure."""
         route = self._routes.get(url)
         if route is None:
-            # Most URLs are used again, so their parts and proxies are cached.
+            # Most URLs are reused, so their parts and proxies are cached.
             where = parse_url(url)
             if len(self._routes) >= _MAX_ROUTES:
                 self._routes.clear()
@@ -262,7 +262,7 @@ def tls_context() -> SSLContext:
 
 
 def proxy_of(where: HttpUrl) -> HttpUrl | None:
-    """Return the environment's proxy for a URL; raises HttpFailure."""
+    """Return the proxy for a URL, from the environment; raises HttpFailure."""
     is_named = any(name.lower().endswith("_proxy") for name in os.environ)
     if not is_named and sys.platform not in ("darwin", "win32"):
         return None
@@ -328,7 +328,7 @@ def _reason(exc: Exception) -> str:
 
 
 class BodyTooLarge(HttpFailure):
-    """A response's body is larger than its reader allows."""
+    """A response's body is larger than the caller allows."""
 
 
 class Fetched(msgspec.Struct, frozen=True):

@@ -110,7 +110,7 @@ async def send(
         async with asyncio.timeout(_SECONDS):
             for _ in range(_REDIRECTS + 1):
                 await check_zone(url, zone)
-                # The environment's proxies do not apply to this machine itself.
+                # Proxies set in the environment do not apply to this machine.
                 proxies = not is_loopback_url(url)
                 found = await fetch(
                     method, url, sent, content, limit=_MAX_DOCUMENT, uses_proxies=proxies
@@ -259,7 +259,7 @@ def _strings(value: Json) -> tuple[str, ...]:
 
 
 async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
-    """Fetch an issuer's metadata; raises LoginError if it is unusable, or another issuer's."""
+    """Fetch an issuer's metadata; raises LoginError if it is unusable or not that issuer's."""
     if not is_secure(issuer):
         raise LoginError(f"the issuer {issuer!r} should be an https URL")
     failures = []

@@ -85,7 +85,7 @@ async def choose_issuer(
 async def _allowed(
     login: Login, server: str, issuers: tuple[str, ...], last: str
 ) -> tuple[str, ...]:
-    """Return the usable issuers, the last one used first; a registered client has only one."""
+    """Return the usable issuers, with the last one used first; a registered client has only one."""
     client = login.client
     if client is not None:
         issuer = client.issuer or await login.records.bound_issuer(server, client.id)

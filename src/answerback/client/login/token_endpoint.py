@@ -113,7 +113,7 @@ _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS = 120
 _MAX_LIFETIME = 10 * 365 * 86400
 _EARLY = 30.0
-"""How many seconds before its expiry a token stops being used; fewer if it is short-lived."""
+"""How many seconds before expiry a token is no longer used; fewer if it is short-lived."""
 
 
 class TokenRefused(LoginError):

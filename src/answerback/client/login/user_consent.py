@@ -168,7 +168,7 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
         return compare_digest(answer.get("state", "").encode(), self.state.encode())
 
     def code_of(self, answer: Mapping[str, str]) -> str:
-        """Return an answer's code; raises LoginError if it has none, or is another issuer's."""
+        """Return an answer's code; raises LoginError if it has none or is from another issuer."""
         if not self.is_answer(answer):
             raise LoginError("the answer belongs to another login: its state differs; log in again")
         issuer, named = self.issuer.issuer, answer.get("iss")
