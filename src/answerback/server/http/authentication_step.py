@@ -80,7 +80,7 @@ class AuthenticationStep:
             if not isinstance(user, User | None):
                 raise TypeError(
                     f"authenticate() returned {type(user).__name__}; return a User, or None "
-                    "without credentials"
+                    "if there are no credentials"
                 )
         except Unauthorized as exc:
             return self._refusal(exc.challenge)
@@ -122,7 +122,7 @@ class AuthenticationStep:
             logger("answerback.auth").info("credentials were refused: %s", challenge.description)
         code = _CODES.get(challenge.error, "INVALID_TOKEN")
         message = challenge.description or "This needs a token"
-        # A response to one client must not be stored for another.
+        # A response to one client must not be cached for another.
         return RefusedRequest(
             failure(message[:1].upper() + message[1:], code=code),
             (header, ("Cache-Control", "no-store")),
