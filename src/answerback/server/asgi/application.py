@@ -1,7 +1,7 @@
 """AsgiApp: the ASGI application, which routes each request to MCP or REST.
 
 Optional layers wrap it: CORS, the author's own pages, trusted proxies. The end of the module
-is for running under another server.
+handles running under another server.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _SHOWN_HEADERS = (
 
 
 class Cors:
-    """Adds CORS headers to the responses of *answer*."""
+    """Adds CORS headers to the responses from *answer*."""
 
     def __init__(
         self, answer: ASGIApp, origins: Sequence[str], guard: Guard, routes: Routes
@@ -230,7 +230,7 @@ class AsgiApp:
             if step is not None:
                 self._auth = Authenticated(step, self._routes, self._mcp_paths)
         self.under_other_server = True
-        """Whether another server runs this application; our own server sets it to False."""
+        """Whether another server is running this application; our own server sets it to False."""
         self._is_new = True
         self._only_health = options.only_health
         self._has_console = options.console and not options.only_health
@@ -467,7 +467,7 @@ class AsgiApp:
 
 
 def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
-    """Return an application for another server to run; warn of what several workers would lack."""
+    """Return an application for another server; warn about what breaks with several workers."""
     pages = [page.path for app in registry.apps() for page in app.routes]
     if options.mcp in pages or options.mcp.removeprefix(registry.contract.route) in registry.tools:
         raise BadOption(f"{options.mcp!r} cannot be the MCP path; a page or a tool uses it")
@@ -511,7 +511,7 @@ def _warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
     text = ("" if has_secret else _NO_SECRET) + (_NOT_SHARED if has_sessions else "")
     if not text:
         return
-    # The environment or the arguments may set the number of workers; the last one counts.
+    # The environment or the arguments may set the number of workers; the last one wins.
     arguments = sys.argv[1:]
     values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
     for index, argument in enumerate(arguments):

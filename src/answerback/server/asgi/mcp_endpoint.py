@@ -260,7 +260,7 @@ class Stateful:
             peer.key = (client.nonce, request.id)
             peer.session = client.session
             peer.questions = self.sync.questions
-        # A client that lists text/event-stream first gets a stream at once.
+        # A client that lists text/event-stream first gets a stream immediately.
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
             self._begin_stream(peer, client, request.id)
         # Nothing is lost by cancelling: the client can wait for the same task again.
