@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 _MAX_SHOWN = 50_000
-"""Maximum characters of a string to send to the page."""
+"""Maximum number of characters of a string to send to the page."""
 _MAX_FINDINGS = 100
 _ACCEPT = {dialect: media for media, dialect in MEDIA_TYPES.items()}
 _MAX_CHARS = "anthropic/maxResultSizeChars"
@@ -189,7 +189,7 @@ class DeclaredCsp(msgspec.Struct, rename="camel"):
 
 
 def widget_frame(query: bytes) -> HttpReply:
-    """Return a widget's frame; `csp` in *query* is what it declares. Raises InvalidInput."""
+    """Return a widget's frame; `csp` in *query* is its declared policy. Raises InvalidInput."""
     given = parse_qs(query.decode("latin-1")).get("csp", ["{}"])[0]
     try:
         declared = msgspec.json.decode(given, type=DeclaredCsp)

@@ -1,6 +1,6 @@
 """TargetConsole: the ASGI application for `console TARGET`, a page for any kind of server.
 
-The page sends MCP messages to `targets/N/mcp`, which go on to the target's child process or URL.
+The page sends MCP messages to `targets/N/mcp`; they are forwarded to the target's process or URL.
 Anyone who can send them can run commands as this user, so all requests except the page's need the
 start token. Only the console's URL contains it, in the fragment, which browsers never send.
 """
@@ -188,7 +188,7 @@ class TargetSession:
                 for each in parse_batch(frame):
                     self._receive_one(each)
             return None
-        # An event's data is one line, and a line break in JSON is only white space.
+        # An event's data is one line, and a line break in JSON is only whitespace.
         return self._receive_one(frame.replace(b"\n", b" ").replace(b"\r", b" "))
 
     async def receive_large(self, frame: bytes) -> Id | None:
@@ -470,7 +470,7 @@ class TargetConsole:
 async def _respond(
     session: TargetSession, exchange: Exchange, request: HttpRequest, id: str = ""
 ) -> None:
-    """Send the response as JSON, or as a stream if more arrives before it."""
+    """Send the response as JSON, or as a stream if other messages arrive before it."""
     has_begun = await _has_begun(exchange, request)
     session_header = ((_SESSION, id.encode()),) if id else ()
     if (frame := exchange.only_frame) is not None:
