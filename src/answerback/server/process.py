@@ -77,7 +77,7 @@ def take_stdout() -> Stdout:
     _open_closed_streams()
     own = os.dup(1)
     os.dup2(2, 1)
-    # This flushes `sys.stdout`; fd 1 is already stderr, so earlier prints go there.
+    # This flushes `sys.stdout`; fd 1 is already stderr, so buffered output goes there.
     if hasattr(sys.stdout, "reconfigure"):
         with suppress(OSError):
             sys.stdout.reconfigure(line_buffering=True)

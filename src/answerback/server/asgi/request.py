@@ -50,7 +50,7 @@ class FastPath:
         raise NotImplementedError
 
     def respond(self, head: bytes, body: Body) -> bool:
-        """Write a response; *head* lacks the length. Return False if the client must read first."""
+        """Write a response; *head* omits the length. Return False if the client must read first."""
         raise NotImplementedError
 
     def is_disconnected(self) -> bool:

@@ -72,7 +72,7 @@ _CLOCKS_DIFFER = 60
 MAX_STATES = 10_000
 """Beyond this many changed sessions, the one that has been idle longest is dropped."""
 MAX_ENDED = 100_000
-"""Beyond this many ended sessions, every session at least as old as the first of them ends too."""
+"""Beyond this many ended sessions, the first is dropped; all sessions at least as old end too."""
 
 
 class HttpError(Exception):
@@ -259,7 +259,7 @@ _MAX_BYTES = 32 * 1024 * 1024
 """Maximum total bytes kept by these streams; beyond that, the oldest is dropped."""
 
 _MAX_REQUEST_ID = 64
-"""Maximum length of a request's encoded id in the id of its stream."""
+"""Maximum length of an encoded request id inside its stream's id."""
 _AFTER_FAILURE = 1.0
 """Seconds to wait before sending a frame again."""
 _LOST = "The process that ran this call has ended; the call may have had an effect"

@@ -2,7 +2,7 @@
 
 The document is built from the files in `parts/`; it loads nothing else, and its
 Content-Security-Policy allows only its script and style. The scripts share one module, in the
-order of `SCRIPTS`, without comments or indentation: a template literal cannot rely on leading
+order of `SCRIPTS`, without comments or indentation, so template literals cannot rely on leading
 spaces. `make console` minifies them; until then, the page uses the scripts as they are.
 """
 
@@ -180,7 +180,7 @@ _PAGE = b"""<!doctype html>
 
 
 class DeclaredCsp(msgspec.Struct, rename="camel"):
-    """The `csp` object of MCP Apps."""
+    """The `csp` object in MCP Apps."""
 
     connect_domains: list[str] = []
     resource_domains: list[str] = []

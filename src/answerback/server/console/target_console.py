@@ -134,7 +134,7 @@ class TargetSession:
         """Messages that arrived while there was no stream."""
 
     async def open(self) -> None:
-        """Start the child process, or prepare the HTTP requests; raises ConnectError, NoAnswer."""
+        """Start the child process or prepare the HTTP requests; raises ConnectError or NoAnswer."""
         await self._transport.open(self, self._lost)
 
     def request(self, id: Id, method: str, frame: bytes, headers: Mapping[str, str]) -> Exchange:
@@ -284,11 +284,11 @@ class ConsoleTarget(msgspec.Struct, kw_only=True):
 
     name: str
     target: str
-    """The argument for it on the command line or in `connect`, without secrets."""
+    """Its argument on the command line or to `connect`, without secrets."""
     member: str = ""
-    """Its name in an mcp.json."""
+    """Its name in an mcp.json file."""
     transports: tuple[Callable[[], Transport], ...] = ()
-    """Functions that make the transports, in the order in which to try them."""
+    """Functions that create the transports, in the order to try them."""
     takes_token: bool = False
     """Whether the user's token is sent to it, as it is for a URL."""
     error: str = ""

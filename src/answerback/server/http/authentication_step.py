@@ -87,7 +87,7 @@ class AuthenticationStep:
         except CannotAuthenticate:
             reply = failure("The token cannot be checked now; try again later", code="UNAVAILABLE")
             return RefusedRequest(reply, (("Retry-After", "5"),))
-        except Exception:  # noqa: BLE001 -- a failing authenticator ends only one request
+        except Exception:  # noqa: BLE001 -- a failing authenticator must fail only one request
             log_internal_error("authentication")
             return RefusedRequest(failure("Internal server error"), ())
         if user is None and not self._auth.anonymous:

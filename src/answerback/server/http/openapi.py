@@ -1,6 +1,6 @@
 """An app's OpenAPI document. Needs only msgspec, because CGI and the CLI print it too.
 
-Each tool and each page has an operation.
+Every tool and every page has an operation.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ MCP_ERROR = "AnswerbackMcpError"
 ENVELOPE = "AnswerbackEnvelope"
 FAILURE = "AnswerbackFailure"
 _ERROR_SCHEMAS: dict[Dialect, Schema] = {
-    # Too small to be shared.
+    # Too small to share.
     "rest": object_schema({"error": {"type": "string"}}),
     "mcp": ref(MCP_ERROR),
     "envelope": ref("AnswerbackEnvelopeError"),

@@ -77,7 +77,7 @@ def too_large(limit: int, hint: str) -> Reply[Any]:
 
 
 Page: TypeAlias = Callable[[Runtime, str], HttpReply]
-"""Makes a page's response; the second argument is the app's mount point."""
+"""Builds a page's response; the second argument is the app's mount point."""
 
 PUBLIC = ("/healthz", "/readyz")
 """Pages that need no credentials, even if the app has `auth=`."""

@@ -34,7 +34,7 @@ _FOLDER, _LOCK = "answerback-", "server.lock"
 _AWAITED = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGCHLD", signal.SIGTERM)}
 """The signals that the workers' parent acts on."""
 STOP_NOW = getattr(signal, "SIGUSR1", signal.SIGTERM)
-"""Ends a worker like SIGTERM, but without `--drain`."""
+"""Stops a worker like SIGTERM, but skips `--drain`."""
 RunWorker = Callable[[int, Callable[[], None]], None]
 """Runs a worker until it exits, given its number and a function to call once it is serving."""
 

@@ -67,7 +67,7 @@ def serve_and_reload(listener: socket.socket, folder: str) -> int:
 
 
 class _Supervisor:
-    """Starts, replaces and ends the child."""
+    """Starts, replaces and stops the child."""
 
     def __init__(self, listener: socket.socket, folder: str) -> None:
         self._listener = listener

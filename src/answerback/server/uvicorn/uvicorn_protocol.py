@@ -2,7 +2,7 @@
 
 The protocol depends on uvicorn's internals; no other module does.
 
-`UvicornProtocol` handles one connection. It differs from uvicorn's own protocol:
+`UvicornProtocol` handles one connection. It differs from uvicorn's own protocol as follows:
 
 - A request with an `Upgrade` header is served as if it had none. Every Java client sends
   `Upgrade: h2c`; uvicorn would drop the body of its request (uvicorn issue 2722).
@@ -19,7 +19,7 @@ The protocol depends on uvicorn's internals; no other module does.
 - The application's `send` is a `_FastPath`. With it, our own ASGI application reads a body and
   writes a response without ASGI messages.
 
-uvicorn makes a `RequestResponseCycle` for each request. `scope` and `cycle` belong to the last
+uvicorn creates a `RequestResponseCycle` for each request. `scope` and `cycle` belong to the last
 request read, and `_current` is the cycle whose response is being written or was written last.
 They determine the state of the connection:
 
@@ -118,7 +118,7 @@ def _only_local_clients(application: Application) -> Application:
 
 
 def _logged(application: Application, proxies: TrustedProxies) -> Application:
-    """Log one line for each request, when its response is complete."""
+    """Log one line per request, once its response is complete."""
     logger = logging.getLogger("answerback.access")
     logger.setLevel(logging.INFO)
     if not logger.hasHandlers():
@@ -188,7 +188,7 @@ class UvicornProtocol(HttpToolsProtocol):
     half_close_timeout = 1.0
     """Seconds that running calls have after the client has closed its sending half."""
     _header_bytes = 0
-    """The number of bytes received so far of incomplete headers or trailers."""
+    """The number of bytes of incomplete headers or trailers received so far."""
     _header_scope: Any = None
     """The scope of the request whose headers are not complete yet."""
     _current: Any = None

@@ -248,7 +248,7 @@ class _Server(uvicorn.Server):
 
 
 class _LoopWatch:
-    """Warns about an async tool that blocks the event loop.
+    """Warns about async tools that block the event loop.
 
     A separate thread watches, so that calls have no overhead. The loop sets `ticked` every
     `_TICK_SECONDS`, unless something blocks it.

@@ -153,7 +153,7 @@ class Server {
     this.client().listen(this.listening.signal).catch(() => {});
   }
 
-  // Forgets the connections, which belong to another user or to none.
+  // Drops the connections, because they belong to another user or to none.
   disconnect() {
     this.listening?.abort();
     for (const client of Object.values(this.clients)) client.close();
