@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .requires import Gates
     from .tool_options import ToolPolicy
 
-# These names disappear from a URL's path.
+# URL normalization removes these names from a path.
 _NO_NAMES = frozenset({"", ".", ".."})
 _MAX_NAME = 128
 
@@ -58,7 +58,7 @@ class Tool:
     path: tuple[Registry, ...] = ()
     """The app that serves the tool, then each included app down to the one that owns it."""
     middleware: tuple[Any, ...] = ()
-    """The middleware that wraps each run, from the apps in `path`, in this order."""
+    """The middleware that wraps each run, from the apps in `path`, in that order."""
     gates: Gates | None = None
     """The gates that a caller must pass before the function runs; None if there are none."""
     policy: ToolPolicy | None = None
@@ -106,8 +106,8 @@ class Tool:
         self.logged_meta = False
         """Whether wrong metadata in a finished reply has been logged; this happens once."""
         check_callable(self.source, self.owner, is_tool=True)
-        # Refuse unservable annotations now, unless a name in them is not defined yet: those are
-        # read at the first call.
+        # Refuse unservable annotations now, unless a name in them is not defined yet; those are
+        # read on the first call.
         with suppress(NameError):
             _ = self.returns
             given = {"output_schema": self.settings.output_schema}
@@ -215,7 +215,7 @@ class Tool:
             )
         from ..types.argument_object import ObjectArguments
 
-        # `**kwargs` has a schema, so these arguments are for a parameter.
+        # Only `**kwargs` has no parameter, and it always has a schema.
         return ObjectArguments(str(received.parameter), received.annotation, lenient=lenient)
 
     @cached_property
@@ -356,7 +356,7 @@ def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
 
 
 def check_free_name(name: object) -> str:
-    """Return the name of a resource or prompt, which MCP allows to be any text."""
+    """Return the name of a resource or prompt, which can be any text in MCP."""
     _refuse_lambda(name)
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise ValueError(f"{name!r} cannot be a name; write text without control characters")

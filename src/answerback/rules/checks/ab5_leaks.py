@@ -72,7 +72,7 @@ _PASSWORD_KINDS = {
 }
 _TOKEN_KINDS = {
     "bearer": "a bearer token",
-    "basic": "a name and a password for HTTP Basic",
+    "basic": "a user name and password for HTTP Basic",
     "token": "a JSON web token",
 }
 _PATH_END = re.compile(r"[\s'\"`()<>]|:\d|[:,;](?=\s|$)|$")
@@ -168,7 +168,7 @@ def token_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults
     fix=_mask_secrets,
 )
 def private_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
-    """A private key that was shown once is no longer private."""
+    """A private key that has been shown is no longer private."""
     return _first_fault({"private-key": "a private key"}, secrets, pointer)
 
 
