@@ -1,4 +1,4 @@
-"""A set of tools in one provider's format, which turns the model's calls back into tool calls."""
+"""A set of tools in one provider's format; turns the model's calls back into tool calls."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class ToolReport(msgspec.Struct, frozen=True):
     strict: bool
     """Whether the provider checks the arguments against the schema."""
     reason: str | None
-    """Why the tool is not strict although strict was requested."""
+    """Why the tool is not strict even though strict was requested."""
     changes: tuple[str, ...] = ()
     """What had to change in the schema, one sentence each."""
 

@@ -354,7 +354,7 @@ def _further_properties(state: Conversion, schema: Schema, path: str) -> Any:
 
 
 def _null_is_absent(state: Conversion, schema: Any, path: str) -> bool:
-    """Return whether null stands for an omitted property."""
+    """Return whether null represents an omitted property."""
     if not allows_null(schema, state.document):
         return True
     if not isinstance(schema, Mapping) or "default" not in schema:

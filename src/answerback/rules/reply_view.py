@@ -64,7 +64,7 @@ def block_at(reply: dict[str, Any], pointer: str) -> dict[str, Any]:
 
 
 def parent_of(value: Any, pointer: str) -> tuple[Any, str]:
-    """Return the object or array that holds the value at *pointer*, and the value's name in it."""
+    """Return the object or array that holds the value at *pointer*, and the value's key in it."""
     *path, name = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
     for step in path:
         value = value[int(step)] if isinstance(value, list) else value[step]
@@ -72,14 +72,14 @@ def parent_of(value: Any, pointer: str) -> tuple[Any, str]:
 
 
 def walk_strings(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
-    """Yield every string in *value* with its pointer, except the `blob` of a resource."""
+    """Yield every string in *value* with its pointer, except a resource's `blob`."""
     for at, each in walk_values(value, pointer):
         if isinstance(each, str):
             yield at, each
 
 
 def walk_values(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
-    """Yield *value* and every value in it with its pointer, except the `blob` of a resource."""
+    """Yield *value* and every value in it with its pointer, except a resource's `blob`."""
     waiting, seen = [(pointer, value)], set[int]()
     while waiting:
         pointer, value = waiting.pop()

@@ -33,7 +33,7 @@ class Step(msgspec.Struct, frozen=True):
     """One dependency: how it is called, and which earlier values it takes."""
 
     call: Callable[..., Any]
-    """The function; for a generator, the function that makes its context manager."""
+    """The function; for a generator, the function that creates its context manager."""
     is_async: bool
     is_generator: bool
     contexts: tuple[str, ...]
@@ -42,7 +42,7 @@ class Step(msgspec.Struct, frozen=True):
     """The parameters that receive an earlier step's value, and that step's number."""
 
     def start(self, values: list[Any], context: CallContext) -> Any:
-        """Call the function, or make the context manager."""
+        """Call the function, or create the context manager."""
         found = {name: values[number] for name, number in self.values}
         for name in self.contexts:
             found[name] = context

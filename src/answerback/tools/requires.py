@@ -67,7 +67,7 @@ class BuiltinGate(ABC):
     codes: tuple[str, ...]
     """The codes of its refusals."""
     label: str
-    """Its name in lists of tools."""
+    """Its name in tool listings."""
 
     @abstractmethod
     def __call__(self, ctx: Any) -> object:
@@ -243,7 +243,7 @@ def checked_gates(given: Any) -> tuple[Callable[..., Any], ...]:
 
 
 def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:
-    """Return a gate's parameters and annotations; raise TypeError for a wrong signature."""
+    """Return a gate's parameters and annotations; raise TypeError for an invalid signature."""
     source = source_of(fn)
     name = getattr(fn, "__name__", type(fn).__name__)
     check_callable(source, f"gate {name!r}")

@@ -60,7 +60,7 @@ class _Variable(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """The match of one group in the pattern: a variable's value, or several variables' pairs."""
+    """What one group in the pattern matches: a variable's value, or several variables' pairs."""
 
     variables: tuple[_Variable, ...]
     separator: str

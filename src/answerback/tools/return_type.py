@@ -40,7 +40,7 @@ _OPEN_NODES = (nodes.Anything, nodes.Model, nodes.Custom)
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     data_type: object = Any
-    """The type that the data is checked against; with `Any` it is not checked."""
+    """The type to check the data against; `Any` means no check."""
     shape: Shape = RESULT
     blocks_only: bool = False
     """The annotation names only content blocks, so the tool returns no data."""
@@ -51,7 +51,7 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     too, unless finished replies are sent as data.
     """
     finished: bool = False
-    """A finished reply, such as an MCP result, is sent as that reply, not as data."""
+    """A finished reply, such as an MCP result, is sent as a reply, not as data."""
     marks: frozenset[str] = REPLY_MARKS
     """Members that make a returned dict look like a reply, except those that the type declares."""
     form: Literal["reply", "flagged"] | None = None

@@ -26,7 +26,7 @@ MarkerT = TypeVar("MarkerT")
 class AllArguments:
     """Marks the parameter that receives all arguments: `params: Annotated[T, AllArguments]`.
 
-    The type is the schema of the arguments: a TypedDict, a dataclass, a Struct or a model.
+    The type describes the arguments: a TypedDict, a dataclass, a Struct or a model.
     `dict[str, Any]` accepts any arguments, or those in the tool's `input_schema`.
     """
 

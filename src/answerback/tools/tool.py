@@ -102,9 +102,9 @@ class Tool:
         self.inline = settings.inline and not self.is_async
         # The author of a wrapped function knows that its finished replies are sent.
         self.logged_finished = wrapped is not None
-        """Whether a finished reply from this tool has been logged; this happens once."""
+        """Whether a finished reply from this tool has been logged; only the first one is."""
         self.logged_meta = False
-        """Whether wrong metadata in a finished reply has been logged; this happens once."""
+        """Whether invalid metadata in a finished reply has been logged; only the first case is."""
         check_callable(self.source, self.owner, is_tool=True)
         # Refuse unservable annotations now, unless a name in them is not defined yet; those are
         # read on the first call.
@@ -267,7 +267,7 @@ class Tool:
 
     @property
     def argument_names(self) -> list[str]:
-        """The names of the arguments, in the order of the schema."""
+        """The names of the arguments, in schema order."""
         if self.signature.argument_object is None:
             return [each.name for each in self.signature.parameters]
         return list(self.input_schema.get("properties", ()))
@@ -344,7 +344,7 @@ def _with_advice(exc: UnservableType, parameter: Parameter, where: str) -> Unser
 def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
     """Return the security schemes in the tool's `_meta`.
 
-    Raises TypeError or ValueError if a host's key in that `_meta` is wrong.
+    Raises TypeError or ValueError if a host's key in that `_meta` is invalid.
     """
     # Hosts define no keys for prompts, and widgets set their own.
     if not settings.meta or noun not in ("tool", "resource"):

@@ -1,7 +1,7 @@
 """Options for tools, resources and prompts: their types, checks and defaults.
 
 A new option is a key in a TypedDict here, a field of `ToolSettings` with its default and,
-if a value can be wrong, a row in `_CHECKS`. Options with several parts are values from
+if a value can be invalid, a row in `_CHECKS`. Options with several parts are values from
 `answerback.options`. Options that only resources have are in `resource`.
 """
 
@@ -193,7 +193,7 @@ def read_settings(options: Mapping[str, Any]) -> ToolSettings:
 
 
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
-    """Raise TypeError for an option that is not in *known*, or for a wrong value."""
+    """Raise TypeError for an option that is not in *known*, or for an invalid value."""
     if unknown := options.keys() - known.__annotations__.keys():
         from .other_frameworks import option_hint, refuse_grouped
 

@@ -41,7 +41,7 @@ class LintOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileFinding(msgspec.Struct, frozen=True):
-    """A finding and its location in a file; `finding.pointer` leads into the whole document."""
+    """A finding and its location in a file; `finding.pointer` is relative to the whole document."""
 
     file: str
     line: int
