@@ -38,7 +38,7 @@ def test_a_widget_has_either_a_text_or_a_file(options: Any) -> None:
         ({"html": PAGE, "bridge": 1}, "bridge=1 should be True or False"),
         ({"html": PAGE, "description": 7}, "description=7 should be a str"),
         ({"html": PAGE, "host": "vscode"}, "should be one of 'claude', 'chatgpt', 'other'"),
-        ({"html": PAGE, "title": "x"}, "no option is named 'title'; there are border, bridge"),
+        ({"html": PAGE, "title": "x"}, "no option is named 'title'; the options are border, b"),
         ({"html": PAGE, "permissions": "camera"}, "should be a set, such as {'camera'}"),
         ({"html": PAGE, "permissions": {"clipboard-write"}}, "write 'clipboardWrite'"),
         ({"html": PAGE, "permissions": ["usb"]}, "there are camera, microphone, geolocation"),
