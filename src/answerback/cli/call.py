@@ -303,8 +303,8 @@ def _json_error(text: bytes) -> str | None:
     except msgspec.ValidationError:
         # A number too large for the decoder is still valid JSON.
         return None
-    # Python's own parser reports the position. Imported here, because only errors need it, and
-    # it would slow down every call.
+    # Python's own parser reports the position. It is imported here because only errors need it,
+    # and it would slow down every call.
     import json
 
     try:

@@ -128,7 +128,7 @@ def config_file(host: str, system: str, environ: Mapping[str, str], home: str) -
 
 
 def settings_folder(system: str, environ: Mapping[str, str], home: str) -> str:
-    """Return the folder in which programs keep their settings."""
+    """Return the folder where programs keep their settings."""
     if system == "darwin":
         return os.path.join(home, "Library", "Application Support")
     if system == "win32":

@@ -24,8 +24,8 @@ _PROGRESS_BYTES = 20 * 1024 * 1024  # Smaller files finish before a progress bar
 _FORMATS = ("text", "json", "sarif")
 _EPILOG = """\
 FILE holds recorded replies: JSON, JSONL, JSON-RPC frames, or a log from the MCP Inspector or a
-proxy; - is stdin. An object with `success` and no `isError` is read as an envelope, any other as
-an MCP result.
+proxy; - is stdin. An object with `success` and no `isError` is read as an envelope, and any
+other object as an MCP result.
 `answerback rule AB101` explains a rule.
 
 Exit status: 1 if there are errors, 2 if a file cannot be read or contains no messages to check.

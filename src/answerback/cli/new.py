@@ -1,4 +1,4 @@
-"""`new`: writes a small project with a server, its tests and an entry point."""
+"""`new`: creates a small project with a server, its tests and an entry point."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ WITHOUT_TARGET = {
 """The commands whose first argument is not a target, each with example arguments."""
 
 WITH_SERVERS = ("call", "console", "list", "read", "prompt")
-"""The commands whose target may be any MCP server."""
+"""The commands whose target can be any MCP server."""
 
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
 """True while a command imports its target: an `app.run()` in that module then does nothing."""
@@ -82,7 +82,7 @@ _CANNOT_WRITE = 74
 _UNAVAILABLE = 69
 # These commands may be started without stdout, or report in another way.
 _WITHOUT_OUTPUT = ("serve", "mcp", "cgi")
-# Programs start these commands and wait for them; garbage collection slows their startup.
+# Programs start these commands and wait for them; collecting garbage costs milliseconds.
 _STARTED_OFTEN = ("mcp", "call")
 # The exit statuses that a shell reports for SIGINT and SIGPIPE.
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
@@ -113,7 +113,7 @@ class CannotWrite(AnswerbackError):
 
 
 class WrongOption(AnswerbackError):
-    """An option does not fit the target, or its value cannot be read."""
+    """An option does not apply to the target, or its value cannot be parsed."""
 
     code = "BAD_OPTION"
 
@@ -239,7 +239,7 @@ class Program:
     def parser_with_target(
         self, command: str, usage: str = "[options]", description: str = ""
     ) -> ArgumentParser:
-        """Return a parser that also takes the target; for a program with an App, that is None."""
+        """Return a parser that also takes a target, which is None for a program with an App."""
         parser = self.parser(command, usage)
         if description:
             parser.description = f"{parser.description}\n\n{description}"
@@ -247,7 +247,7 @@ class Program:
         return parser
 
     def add_target(self, parser: ArgumentParser) -> None:
-        """Add the target argument; for a program with an App, the target is None."""
+        """Add the target argument; the target is None for a program with an App."""
         if self.app is None:
             parser.add_argument("target", metavar="TARGET", help="see below")
         else:
@@ -305,7 +305,7 @@ def require_widgets(app: App) -> App:
 
 
 def add_server_options(parser: ArgumentParser, program: Program, *, timeout: bool = True) -> None:
-    """Add the options for commands whose target may be a server; *timeout* adds `--timeout`."""
+    """Add the options for commands whose target can be a server; *timeout* adds `--timeout`."""
     if program.app is not None:
         parser.set_defaults(**dict.fromkeys(SERVER_OPTIONS))
         return
@@ -357,7 +357,7 @@ def add_repeatable(parser: _ActionsContainer, name: str, metavar: str, text: str
 
 
 def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str]:
-    """Return the rows in columns; with *numbers*, all but the first are right-aligned."""
+    """Return aligned rows; with *numbers*, all columns but the first are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -427,7 +427,7 @@ def write_json(out: Stdout, body: bytes) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print to `sys.stdout` and flush it; raises CannotWrite, or BrokenPipeError."""
+    """Print to `sys.stdout` and flush it; raises CannotWrite or BrokenPipeError."""
     if sys.stdout is None:
         return
     try:

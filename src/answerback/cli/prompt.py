@@ -50,7 +50,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     elif isinstance(given, Reply):
         reply = given
     else:
-        # The reply has a block for each message, and the messages' roles in its meta.
+        # The reply has one block per message, and the roles are in its meta.
         reply = call_as_user(app, prompts[name].name, given, options, stdin, "prompts")
     if reply.error is not None:
         advice = f"`{program.command_line('list', options.target)} --prompts` shows them"

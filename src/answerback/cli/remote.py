@@ -228,7 +228,7 @@ def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
 
 
 def chosen_servers(target: ServerTarget, options: Options) -> ServerEntry | ServerTarget:
-    """Return the selected server; without `--server`, return a file with several as it is."""
+    """Return the selected server; without `--server`, return a file of several unchanged."""
     found = read_target(target)
     if isinstance(found, ServerEntry):
         if options.server is not None:

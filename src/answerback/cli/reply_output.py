@@ -37,7 +37,7 @@ def add_output_options(parser: ArgumentParser) -> None:
 
 
 def check_output(options: Options) -> None:
-    """Raise CannotWrite if `--output` cannot be written, before a call has side effects."""
+    """Raise CannotWrite if `--output` is not writable, before a call has side effects."""
     if options.output is None:
         return
     folder = os.path.dirname(options.output) or os.curdir

@@ -35,7 +35,7 @@ def add_audit_options(parser: ArgumentParser) -> None:
 
 
 def open_records(options: Options) -> Records | None:
-    """Open the records; raises CannotRecord for an unusable path, warns about other problems."""
+    """Open the records; raises CannotRecord for an unusable path, and warns of other problems."""
     path: str | None = options.audit
     if path is None:
         return None
@@ -69,7 +69,7 @@ def add_tasks_option(parser: ArgumentParser) -> None:
 
 
 def open_task_store(path: str) -> SQLiteStore:
-    """Open the store in a file, which is created if needed; raises CannotOpenTasks."""
+    """Open the task store in a file, creating it if needed; raises CannotOpenTasks."""
     from ..tasks.sqlite_store import SQLiteStore, UnknownTaskFile
 
     folder = os.path.dirname(os.path.abspath(path))

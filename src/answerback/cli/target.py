@@ -117,7 +117,7 @@ def _import_file(where: str) -> ModuleType:
 
 
 def or_with_suffix(where: str) -> str:
-    """Return the end of an error message if only `.py` is missing."""
+    """Return a suggestion for an error message if only `.py` is missing."""
     return f"; did you mean '{where}.py'?" if os.path.isfile(f"{where}.py") else ""
 
 

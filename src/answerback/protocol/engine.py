@@ -219,7 +219,7 @@ class Engine:
         return RpcError(INVALID_PARAMS, f"Unknown tool: {name}" + (hint and f"; {hint}"))
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
-        """Set the client's answers from this request and earlier ones on the peer."""
+        """Set the peer's answers to those sent with this request and earlier ones."""
         retry = read_params(raw, RetriedRequest)
         if retry.responses or retry.state is not None:
             # Imported here, because only a question needs signed state.

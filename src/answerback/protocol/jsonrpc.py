@@ -192,7 +192,7 @@ Message: TypeAlias = Request | Notification | Response
 
 
 class _CallFrame(Request, frozen=True, kw_only=True):
-    """A `tools/call`, decoded in one step because most requests are of this kind."""
+    """A `tools/call`, decoded in one step because most requests are tool calls."""
 
     jsonrpc: Literal["2.0"]
     method: Literal["tools/call"]

@@ -349,4 +349,4 @@ LISTS: dict[str, tuple[str, Callable[[Registry], list[Any]], _Entry]] = {
     ),
     "prompts/list": ("prompts", lambda registry: list(registry.prompts.values()), prompt_entry),
 }
-"""By method: the member with the list, the items, and the function that shows an item."""
+"""By method: the member with the list, the items, and the function that describes an item."""

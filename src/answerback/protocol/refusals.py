@@ -52,7 +52,7 @@ LIFETIME = 600
 class _State(msgspec.Struct, array_like=True):
     expires: int
     request: bytes
-    """A digest of the kind, name and arguments of the request."""
+    """A digest of the request's kind, name and arguments."""
     answers: dict[str, Any]
 
 
@@ -60,7 +60,7 @@ _states = msgspec.msgpack.Decoder(_State)
 
 
 def recall(peer: McpPeer, retry: RetriedRequest, request: bytes, signer: Signer) -> None:
-    """Set the client's answers from this request and earlier ones on the peer."""
+    """Set the peer's answers to those sent with this request and earlier ones."""
     before: JsonObject = {}
     if retry.state is not None:
         packed = signer.verify(retry.state, _PURPOSE)

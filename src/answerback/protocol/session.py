@@ -39,7 +39,7 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     """Declared by the client at `initialize`, or with each request in the stateless era."""
 
     form: bool = False
-    """The client can ask its user a question with a form."""
+    """The client can ask its user a question in a form."""
     url: bool = False
     """The client can send its user to a page."""
     sampling: bool = False

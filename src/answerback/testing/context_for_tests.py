@@ -85,7 +85,7 @@ class TestContext(Context[Any]):
 
     @property
     def answers_left(self) -> int:
-        """How many answers have not been used."""
+        """How many answers have not been used yet."""
         return len(self._peer.answers)
 
     def cancel(self) -> None:
@@ -111,7 +111,7 @@ class _RequestOfTest(RequestInfo):
 
 
 class _RecordingPeer(Peer):
-    """A peer that keeps a call's notifications and questions."""
+    """A peer that records a call's notifications and questions."""
 
     can = Abilities(elicit=True, sample=True, roots=True)
 
