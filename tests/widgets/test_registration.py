@@ -41,7 +41,7 @@ def test_a_widget_has_either_a_text_or_a_file(options: Any) -> None:
         ({"html": PAGE, "title": "x"}, "no option is named 'title'; the options are border, b"),
         ({"html": PAGE, "permissions": "camera"}, "should be a set, such as {'camera'}"),
         ({"html": PAGE, "permissions": {"clipboard-write"}}, "write 'clipboardWrite'"),
-        ({"html": PAGE, "permissions": ["usb"]}, "there are camera, microphone, geolocation"),
+        ({"html": PAGE, "permissions": ["usb"]}, "use one of camera, microphone, geolocation"),
         ({"html": PAGE, "domain": "x.example.com"}, "write 'https://x.example.com'"),
         ({"html": PAGE, "domain": "https://*.example.com"}, "which is not an origin"),
         ({"html": PAGE, "domain": "https://x.example.com/"}, "write 'https://x.example.com'"),
