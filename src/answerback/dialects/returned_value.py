@@ -88,7 +88,7 @@ def _code(found: object) -> str:
 
 
 def _details(found: dict[str, Any], details: object) -> object:
-    """Add the reference and the seconds to wait to the details, unless those are not an object."""
+    """Add the reference and the seconds to wait to the details; return a non-object unchanged."""
     if details is not None and not isinstance(details, dict):
         return details
     reference = found.get("correlationId")

@@ -286,7 +286,7 @@ def _has_failure_members(value: dict[str, Any]) -> bool:
 def _is_not_ok(value: dict[str, Any]) -> bool:
     if value.get("ok") is False or value.get("success") is False:
         return True
-    # `success: 0` and `success: null` also mean failure, unless a status may mean "pending".
+    # `success: 0` and `success: null` also mean failure, unless a status could say "pending".
     return "status" not in value and value.get("success", True) in (0, None)
 
 
