@@ -176,7 +176,7 @@ def test_an_unknown_option_is_refused_with_a_list_of_options() -> None:
     app = App("test")
     options: dict[str, Any] = {"quux": "plus"}
 
-    with pytest.raises(TypeError, match=r"no option is named 'quux'; there are .*name"):
+    with pytest.raises(TypeError, match=r"no option is named 'quux'; the options are .*name"):
         app.add_tool(add, **options)
     with pytest.raises(TypeError, match="no option is named 'quux'"):
         app.tool(**options)(add)

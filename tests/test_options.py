@@ -83,7 +83,7 @@ def test_an_old_option_of_an_app_is_refused_with_what_to_write(
 def test_an_option_that_prompts_never_had_is_refused_as_unknown() -> None:
     options: dict[str, Any] = {"lenient": False}
 
-    with pytest.raises(TypeError, match="no option is named 'lenient'; there are description, ico"):
+    with pytest.raises(TypeError, match="no option is named 'lenient'; the options are descr"):
         App("shop").prompt(**options)(lambda: "a")
 
 

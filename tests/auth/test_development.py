@@ -195,4 +195,4 @@ def test_the_token_command_says_what_is_missing(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, timeout=30)
 
     assert done.returncode == 2
-    assert b"does not answer" in done.stderr
+    assert b"did not respond" in done.stderr

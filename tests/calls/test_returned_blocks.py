@@ -515,7 +515,7 @@ def test_a_root_model_with_blocks_is_refused_with_what_to_write() -> None:
 def test_a_result_that_tools_do_not_return_is_refused_with_what_to_write(
     kind: Any, instead: str
 ) -> None:
-    with pytest.raises(TypeError, match=f"{kind.__name__} is not returned here; .*{instead}"):
+    with pytest.raises(TypeError, match=f"{kind.__name__} cannot be returned here; .*{instead}"):
         app_returning(None, kind | None)
 
 

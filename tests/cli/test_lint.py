@@ -60,17 +60,17 @@ def test_a_file_with_messages_but_no_replies_is_reported_and_exits_with_0(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is empty, and nothing was checked"),
-        (b" \r\n\n", "is empty, and nothing was checked"),
-        (GOOD.encode("utf-16"), "is UTF-16 or binary, and nothing was checked; save it as UTF-8"),
+        (b"", "is empty, so nothing was checked"),
+        (b" \r\n\n", "is empty, so nothing was checked"),
+        (GOOD.encode("utf-16"), "is UTF-16 or binary, so nothing was checked; save it as UTF-8"),
         (
             b'<!DOCTYPE html>\n<script>x = {"a":1}</script>\n',
-            "is HTML or XML, and nothing was checked; lint reads JSON",
+            "is HTML or XML, so nothing was checked; lint reads JSON",
         ),
-        (b"hello\n", "has no replies in it, and nothing was checked; lint reads JSON"),
+        (b"hello\n", "contains no replies, so nothing was checked; lint reads JSON"),
         (
             b'12:00 GET {"path":"/x","ms":3}\n',
-            "has no replies in it, and nothing was checked; lint reads JSON",
+            "contains no replies, so nothing was checked; lint reads JSON",
         ),
     ],
 )

@@ -142,8 +142,8 @@ def test_a_file_that_is_loaded_twice_says_why_tools_are_missing(
     assert done.stdout == "first\n"
     assert done.stderr == (
         "circular.py was loaded twice, as the program and as the module 'circular' that another "
-        "file imports; there are two Apps now, and what that file registers is missing here: "
-        "make the App in a separate file that both import\n"
+        "file imports; there are now two Apps, and this one lacks everything that the other file "
+        "registers; create the App in a separate file that both import\n"
     )
 
 

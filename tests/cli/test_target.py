@@ -127,16 +127,16 @@ def test_a_target_can_be_an_absolute_path(answerback: Run, files: Path) -> None:
         ("folder", "'folder' is a folder; name a file in it"),
         ("./folder", "'./folder' is a folder; name a file in it"),
         ("..one", "there is no file, module or command '..one'"),
-        ("package.beside", "holds none"),
+        ("package.beside", "has none"),
         ("two.py", "app, other"),
         ("two.py:nope", "there is no 'nope' in two.py; its Apps are app, other"),
         ("package.beside:app", "there is no 'app' in package.beside; it has no App"),
         ("two.py:word", "two.py:word is a str, not an App"),
         ("./one:app", "there is no file './one'; did you mean './one.py'?"),
         ("package/inner", "there is no file, module or command 'package/inner'; did you mean "),
-        ("made.py", "holds none; if a function returns it, name the function: made.py:make"),
-        ("made.py:forgets", "made.py:forgets() returned NoneType, not an App; let it return "),
-        ("made.py:takes", "made.py:takes() should make the App without arguments: missing a "),
+        ("made.py", "has none; if a function returns it, name the function: made.py:make"),
+        ("made.py:forgets", "made.py:forgets() returned NoneType, not an App; make it return "),
+        ("made.py:takes", "made.py:takes() should be callable without arguments: missing a "),
         ("made.py:later", "made.py:later() is async; write a plain def that returns the App"),
     ],
 )
@@ -229,7 +229,7 @@ def test_a_file_that_calls_sys_exit_at_import_is_an_error_in_one_line(
     done = answerback("list", "ending.py")
 
     assert done.exit == 2
-    assert done.stderr == "error: ending.py called sys.exit() while it was loaded\n"
+    assert done.stderr == "error: ending.py called sys.exit() while being loaded\n"
 
 
 def test_a_spawned_process_can_import_the_functions_of_the_target(
@@ -305,7 +305,7 @@ def test_a_module_without_an_app_is_told_how_to_start_other_servers(
     done = answerback("list", target)
 
     assert done.exit == 2
-    assert "call and list take other servers as a command: " in done.stderr
+    assert "call and list accept other servers as a command: " in done.stderr
     assert "'python" in done.stderr
 
 

@@ -90,7 +90,7 @@ def test_the_types_of_recorded_lines_are_printed_as_a_module(
         '    "hello": str,  # 1 reply\n'
         "}\n"
     )
-    assert done.stderr == "2 tools with a type, from 4 replies\n"
+    assert done.stderr == "inferred types for 2 tools from 4 replies\n"
     assert done.exit == 0
 
 

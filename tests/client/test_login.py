@@ -691,7 +691,7 @@ def test_a_server_elsewhere_cannot_send_the_client_into_a_nearer_network(
     with pytest.raises(LoginError) as caught:
         asyncio.run(send("GET", url, zone=zone))
 
-    assert ("is in a private network" in str(caught.value)) is not allowed
+    assert ("is on a private network" in str(caught.value)) is not allowed
 
 
 @pytest.mark.parametrize("page", ["http://127.0.0.1:9/x", "https://192.168.7.7/x"])
@@ -703,7 +703,7 @@ def test_a_server_on_the_internet_cannot_open_a_page_of_a_nearer_network_in_the_
     resource = ResourceMetadata("https://mcp.example.com/mcp", (issuer.issuer,))
     chosen = ChosenIssuer(resource.resource, resource, issuer, zone=2)
 
-    with pytest.raises(LoginError, match="is in a private network"):
+    with pytest.raises(LoginError, match="is on a private network"):
         asyncio.run(
             log_in(Login("me", open_url=opened.append, timeout=20), chosen, (), WaitingClocks())
         )

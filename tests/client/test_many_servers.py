@@ -336,7 +336,7 @@ def test_a_model_that_calls_a_tool_of_a_connecting_server_is_told_to_list_again(
     assert early.error.code == "UNAVAILABLE"
     assert "slow was still connecting" in early.error.message
     assert reply.data == {"degrees": "warm"}
-    assert "lists leave out a server: slow did not answer within 0.1 seconds" in caplog.text
+    assert "a server is left out of lists: slow did not answer within 0.1 seconds" in caplog.text
 
 
 def test_a_connection_goes_on_opening_after_a_call_gave_up(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_a_failed_call_keeps_its_own_error() -> None:
 def test_a_value_that_is_not_a_type_is_refused_before_the_tool_runs(value: Any) -> None:
     RUNS.clear()
 
-    with pytest.raises(TypeError, match=r'in the mapping: call\(name, {"into": …}\)'):
+    with pytest.raises(TypeError, match=r'in a mapping: call\(name, {"into": …}\)'):
         called("weather", city="Oslo", into=value)
 
     assert RUNS == []

@@ -115,10 +115,10 @@ def test_the_official_example_is_called_from_the_page(browser: Browser) -> None:
 @pytest.mark.parametrize(
     ("odd", "said"),
     [
-        ({"description": 5}, "bad: its description is not a text."),
-        ({"description": ["x"], "title": {"a": 1}}, "bad: its title is not a text."),
-        ({"name": {"a": 1}}, "Entry 2 is left out: its name is not a text."),
-        ({"name": None}, "Entry 2 is left out: its name is not a text."),
+        ({"description": 5}, "bad: its description is not a string."),
+        ({"description": ["x"], "title": {"a": 1}}, "bad: its title is not a string."),
+        ({"name": {"a": 1}}, "Entry 2 is left out: its name is not a string."),
+        ({"name": None}, "Entry 2 is left out: its name is not a string."),
     ],
 )
 def test_a_wrong_type_in_one_tool_leaves_the_others_usable(
@@ -130,7 +130,7 @@ def test_a_wrong_type_in_one_tool_leaves_the_others_usable(
 
         faults = browser.run("document.querySelector('.list .odd').innerText").split("\n")
         assert faults[0] == said
-        assert "Entry 3 is left out: its name is not a text." in faults
+        assert "Entry 3 is left out: its name is not a string." in faults
         if "name" not in odd:
             browser.click(".list button:has-text('bad')")
             browser.until("document.querySelector('.detail h2').innerText.trim() === 'bad'")

@@ -99,4 +99,4 @@ def test_a_browser_that_rounds_integers_says_so(server: Server) -> None:
 
         person.fill("n", "9007199254740995")
         person.press("Call")
-        assert person.reads("this browser cannot send so large an integer", ".field .problem")
+        assert person.reads("this browser cannot send such a large integer", ".field .problem")

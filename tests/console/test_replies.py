@@ -162,7 +162,7 @@ def test_a_browser_that_forbids_copying_says_so(page: CallingPage) -> None:
     page.tab("Code")
     page.button("Copy curl")
 
-    assert page.until("The browser forbids it: select the text", ".samples")
+    assert page.until("The browser blocked copying: select the text", ".samples")
 
 
 def test_the_command_for_curl_quotes_its_arguments(page: CallingPage) -> None:
@@ -177,7 +177,7 @@ def test_a_list_that_was_cut_is_read_part_by_part_and_as_a_whole(page: CallingPa
     page.choose("streets")
     page.call()
 
-    assert "cut to its budget" in page.text(".verdict")
+    assert "cut to fit its budget" in page.text(".verdict")
     page.until("of 60 items", ".pages")
     page.browser.click(".pages button:has-text('Items')")
     page.until("Street number 20 of Oslo", ".pages details[open]")

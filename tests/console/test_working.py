@@ -114,7 +114,7 @@ def test_a_task_is_watched_and_answered_over_every_wire(person: Person, wire: st
     person.press("Call")
     person.reads("Which yeast?", ".question")
     person.view("Tasks")
-    person.reads("Waits for an answer", ".task")
+    person.reads("Waiting for an answer", ".task")
     person.fill("kind", "wild")
     person.press("Answer")
     person.reads("Completed", ".task .verdict")

@@ -109,7 +109,7 @@ def test_an_embedded_blob_is_bytes_or_base64_text() -> None:
     assert Embedded("a:b", blob="YWJj") == Embedded("a:b", blob=b"abc")
     with pytest.raises(TypeError, match="Embedded blob must be bytes, not int"):
         Embedded("a:b", blob=number)
-    with pytest.raises(ValueError, match="Embedded blob is a str that is not base64; give bytes"):
+    with pytest.raises(ValueError, match="Embedded blob is a str that is not base64; pass bytes"):
         Embedded("a:b", blob="<svg/>")
 
 

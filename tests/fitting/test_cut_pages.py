@@ -97,7 +97,7 @@ def test_a_cursor_is_bound_to_the_arguments() -> None:
 
     error = asyncio.run(main()).error
     assert error.code == "INVALID_ARGUMENTS"
-    assert "the cursor belongs to other arguments" in error.message
+    assert "the cursor is for different arguments" in error.message
 
 
 def test_a_cursor_expires_with_the_kept_list() -> None:

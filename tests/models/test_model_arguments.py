@@ -393,7 +393,7 @@ def test_of_two_tools_of_one_name_the_first_is_kept_and_the_report_names_the_oth
         assert "the first" in str(kit.tools)
         assert "the second" not in str(kit.tools)
         assert kit.report.warnings == (
-            "a second 'a' is left out: give one of the two tools a prefix",
+            "a second 'a' was left out; give one of the two tools a prefix",
         )
 
 

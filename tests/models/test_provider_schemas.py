@@ -222,7 +222,7 @@ def test_strict_mode_can_be_asked_for_by_name() -> None:
     kit = to_openai(tools, strict=["two"])
 
     assert [each.strict for each in kit.report.tools] == [False, True]
-    with pytest.raises(ValueError, match="strict= names 'three', which is not among the tools"):
+    with pytest.raises(ValueError, match="strict= names 'three', which is not one of the tools"):
         to_openai(tools, strict=["three"])
 
 
@@ -350,7 +350,7 @@ def test_a_tool_that_only_a_widget_may_call_is_left_out_with_a_warning() -> None
     kit = to_openai([hidden, tool(of({}), "shown")])
 
     assert [each["function"]["name"] for each in kit.tools] == ["shown"]
-    assert kit.report.warnings == ("'hidden' is left out: only a widget may call it",)
+    assert kit.report.warnings == ("'hidden' was left out because only a widget may call it",)
 
 
 LOOP = {"A": {"$ref": "#/$defs/A"}, "B": {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "object"}]}}

@@ -42,7 +42,7 @@ class ClientReport(msgspec.Struct):
 def expected_without_session() -> ClientReport:
     """The report of a stateful client that the server cannot ask, because it keeps no session."""
     refusal = "This call needs something the client does not offer: elicitation. It asks: "
-    hint = "\nHint: only a client with a session, or a client of MCP 2026-07-28, can be asked"
+    hint = "\nHint: only a client with a session, or one that uses MCP 2026-07-28, can be asked"
     return msgspec.structs.replace(
         expected("stateful"),
         asked_while_running=f"{refusal}What is your name?{hint}",

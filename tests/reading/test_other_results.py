@@ -163,7 +163,7 @@ def test_the_result_of_a_fastmcp_tool_has_its_structured_data() -> None:
         (FastMCPToolError("Error calling tool 'x': no"), "UNKNOWN_ERROR", "Error calling tool"),
         (FastMCPToolError("CITY_UNKNOWN: no such city"), "CITY_UNKNOWN", "no such city"),
         (NotFound("no such city", code="CITY_UNKNOWN"), "CITY_UNKNOWN", "no such city"),
-        (OSError("disk full"), "INVALID_RESPONSE_FORMAT", "no reply can be read"),
+        (OSError("disk full"), "INVALID_RESPONSE_FORMAT", "cannot read a reply"),
     ],
 )
 def test_an_exception_that_reports_a_failure_of_the_server_is_that_failure(

@@ -231,7 +231,7 @@ def test_a_redirect_that_was_not_followed_is_a_failure(status: int) -> None:
     assert reply.error is not None
     assert reply.error.code == "INVALID_RESPONSE_FORMAT"
     assert reply.error.message == (
-        f"the server answered {status} without a reply; it redirects to 'https://example.com/mcp'"
+        f"the server responded with {status} and no reply; it redirects to 'https://example.com/mcp'"
     )
 
 

@@ -75,7 +75,7 @@ def test_waiting_records_are_written_when_the_disk_has_room_again(
 
     assert done.stdout == "flushed while full: False\nflushed afterwards: True\n", done.stderr
     assert "records cannot be written" in done.stderr
-    assert "records are written to" in done.stderr
+    assert "records are being written to" in done.stderr
     assert len(replies_in(path)) == 1010
     assert verify(str(path)).holds
 

@@ -244,7 +244,7 @@ def two_parameters(app: App, other: int) -> Any: ...
     [
         (bare_generator, "decorate it with contextlib.asynccontextmanager"),
         (bare_async_generator, "decorate it with contextlib.asynccontextmanager"),
-        (two_parameters, "it is given the app, or nothing"),
+        (two_parameters, "it should take the app, or nothing"),
         (5, "pass the function itself"),
         (contextmanager(bare_generator)(), "pass the function itself"),
     ],
@@ -338,7 +338,7 @@ def test_mounted_without_it_the_first_call_starts_it_with_a_warning(
     assert events == ["open", "close"]
     assert [record.message for record in caplog.records] == [
         "the lifespan of app 'lifespan' starts at its first call, because the host does not run "
-        "it; give the host's application lifespan=app.lifespan"
+        "it; pass lifespan=app.lifespan to the host's application"
     ]
 
 
@@ -460,7 +460,7 @@ def test_one_that_fails_ends_the_process_with_its_reason(command: str, tmp_path:
 
     assert done.returncode != 0
     assert "Traceback" in done.stderr
-    assert done.stderr.count("the lifespan failed at its start: ValueError: no database") == 1
+    assert done.stderr.count("the lifespan failed to start: ValueError: no database") == 1
     assert "no database" not in done.stdout
 
 

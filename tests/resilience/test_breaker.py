@@ -185,7 +185,7 @@ def test_one_probe_closes_it_again(caplog: pytest.LogCaptureFixture) -> None:
     assert half_open == "half-open"
     assert reply.data == "ok"
     assert breaker.state == "closed"
-    assert "breaker 'probe' is closed: the service answers again" in caplog.text
+    assert "breaker 'probe' is closed: the service is responding again" in caplog.text
 
 
 def test_a_failed_probe_keeps_it_open() -> None:

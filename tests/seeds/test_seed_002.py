@@ -155,7 +155,7 @@ def test_seed_002_02_03_and_28_media_content_takes_base64_text(kind: Any, name: 
 
 
 def test_seed_002_28_text_that_is_not_base64_is_refused_with_what_to_give() -> None:
-    with pytest.raises(ValueError, match=r"not base64; give bytes, Image.open\(path\) or url="):
+    with pytest.raises(ValueError, match=r"not base64; pass bytes, Image.open\(path\) or url="):
         Image("chart.png", "image/png")
 
 
@@ -326,7 +326,7 @@ def test_seed_002_25_metadata_in_the_place_of_the_code_is_refused_with_what_to_w
     meta: Any = {"openai/outputTemplate": WIDGET}
 
     assert failure("no", meta=meta).meta == meta
-    with pytest.raises(TypeError, match="should be a str; metadata is given by name, meta=…"):
+    with pytest.raises(TypeError, match="should be a str; pass metadata as meta=…"):
         failure("no", meta)
 
 

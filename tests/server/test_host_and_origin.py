@@ -410,4 +410,4 @@ def test_http_1_0_without_a_host_header_is_refused_with_a_message(
     connection = connect(everything_served.port)
     connection.send(b"GET /healthz HTTP/1.0\r\n\r\n")
 
-    assert "none was named" in connection.read_response().json["error"]
+    assert "Foreign host: (none);" in connection.read_response().json["error"]

@@ -185,7 +185,7 @@ def test_one_that_fails_at_the_start_ends_the_server_with_its_reason(
     _, errors = process.communicate(timeout=BOUND)
 
     assert process.returncode != 0
-    assert "the lifespan failed at its start: ValueError: no database" in errors
+    assert "the lifespan failed to start: ValueError: no database" in errors
     assert 'raise ValueError("no database")' in errors
     assert count(file, "open") == 0
 
@@ -362,7 +362,7 @@ def test_on_stdio_one_that_fails_at_the_start_ends_the_server(
         output, errors = process.stdout.read(), process.stderr.read()
 
     assert status != 0
-    assert b"error: the lifespan failed at its start: ValueError: no database" in errors
+    assert b"error: the lifespan failed to start: ValueError: no database" in errors
     assert b"Traceback" in errors
     assert output == b""
 

@@ -272,9 +272,8 @@ def test_a_socket_in_use_is_refused_and_kept(failing: Path, socket_path: Path) -
         other.listen()
         message = refused(failing, "--uds", str(socket_path))
 
-    assert (
-        message == f"error: cannot listen on {socket_path}: another server uses it; try another\n"
-    )
+    expected = f"cannot listen on {socket_path}: another server is using it; try another"
+    assert message == f"error: {expected}\n"
     assert socket_path.exists()
 
 
@@ -389,7 +388,7 @@ def test_the_message_about_a_certificate_names_the_file_and_what_to_do(
         cert
     )
     assert f"--tls-cert {str(words)!r} {unusable} has no certificate in PEM" in message(words, key)
-    assert f"--tls-key {str(words)!r} {unusable} has no key in PEM form" in message(cert, words)
+    assert f"--tls-key {str(words)!r} {unusable} has no key in PEM format" in message(cert, words)
     assert f"--tls-key {str(other_key)!r} {unusable} is not the key for" in message(cert, other_key)
     assert f"--tls-key {str(locked)!r} {unusable} has a passphrase" in message(cert, locked)
     assert f"openssl pkey -in {locked}" in message(cert, locked)

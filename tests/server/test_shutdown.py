@@ -54,7 +54,8 @@ def test_a_second_interrupt_does_not_wait_for_running_calls(
         server.process.send_signal(signal.SIGINT)
 
         assert server.process.wait(BOUND) == 130
-        assert "finishing 1 call, for up to 30 seconds; Ctrl-C again ends it at once\n" in message
+        advice = "press Ctrl-C again to stop immediately"
+        assert f"finishing 1 call, for up to 30 seconds; {advice}\n" in message
         assert message.startswith("worker ") == (workers == "2")
         assert server.stderr.read() == b""
 

@@ -121,7 +121,7 @@ def test_tasks_of_an_app_are_listed_by_its_name_if_there_are_several(state_url: 
     unclear = answerback(state_url, "tasks", "list")
     listed = answerback(state_url, "tasks", "list", "--app", "shop")
 
-    assert "give --app: jobs, shop" in unclear.stderr
+    assert "pass --app: jobs, shop" in unclear.stderr
     assert [json.loads(line)["id"] for line in listed.stdout.splitlines()] == [tasks["shop"].id]
 
 

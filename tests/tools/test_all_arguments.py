@@ -263,7 +263,7 @@ def with_logger(params: Annotated[Typed, AllArguments], logger: logging.Logger) 
         (
             keywords,
             "tool 'keywords' takes **params without saying which arguments there are; name each "
-            "argument, write **params: Unpack[T] with a TypedDict T, give input_schema=, or take "
+            "argument, write **params: Unpack[T] with a TypedDict T, pass input_schema=, or take "
             "args: Annotated[dict, AllArguments] for any arguments",
         ),
         (

@@ -512,5 +512,5 @@ def test_base64_text_is_taken_as_the_data_of_an_image_or_audio(cls: Any) -> None
 
 @pytest.mark.parametrize("data", ["not base64!", "aGVsbG8", "/tmp/a.png"])
 def test_text_that_is_not_base64_is_refused_as_an_image(data: str) -> None:
-    with pytest.raises(ValueError, match=r"not base64; give bytes, Image\.open\(path\) or url="):
+    with pytest.raises(ValueError, match=r"not base64; pass bytes, Image\.open\(path\) or url="):
         Image(data, "image/png")

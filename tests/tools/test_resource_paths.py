@@ -183,8 +183,8 @@ def test_a_client_cannot_subscribe_to_a_uri_that_leaves_its_folder() -> None:
     ("given", "kind", "message"),
     [
         (("nme",), ValueError, "no parameter is named 'nme'; did you mean 'name'?"),
-        (("shelf",), ValueError, "no parameter is named 'shelf'; there is 'name'"),
-        ("name", TypeError, "allow_paths='name' should be a list of parameters' names"),
+        (("shelf",), ValueError, "no parameter is named 'shelf'; known parameters: 'name'"),
+        ("name", TypeError, "allow_paths='name' should be a list of parameter names"),
     ],
 )
 def test_allowing_an_unknown_parameter_is_refused_at_registration(

@@ -1,6 +1,6 @@
-"""Authentication of HTTP requests: `App(auth=OAuth(...))` or `App(auth=ApiKeys(...))`.
+"""Authentication for HTTP requests: `App(auth=OAuth(...))` or `App(auth=ApiKeys(...))`.
 
-`OAuth` needs `pip install 'answerback[auth]'`; `ApiKeys` needs nothing else. `User`, `Credentials`,
+`OAuth` requires `pip install 'answerback[auth]'`; `ApiKeys` needs no extra. `User`, `Credentials`,
 `Challenge`, `Unauthorized` and `CannotAuthenticate` are for your own `Authenticator`.
 """
 

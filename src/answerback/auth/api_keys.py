@@ -1,4 +1,4 @@
-"""API keys: each calling program has a secret, and the server stores only its SHA-256."""
+"""API keys: each client has a secret, and the server stores only its SHA-256 digest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     scopes: Sequence[str] = ()
     """The key's scopes."""
     expires: float | None = None
-    """When the key expires, in seconds since 1970."""
+    """When the key expires, in seconds since the epoch."""
 
 
 class NewApiKey(NamedTuple):
@@ -48,8 +48,8 @@ class NewApiKey(NamedTuple):
 class ApiKeys(AppAuth):
     """Accepts keys in `Authorization: Bearer KEY` or `X-API-Key: KEY`.
 
-    *keys* maps each key's SHA-256, in hexadecimal digits, to its program's name. Keys are looked up
-    by digest, so no comparison reveals how much of a guess was right. With *anonymous*, requests
+    *keys* maps each key's SHA-256 hex digest to the name of its program. Keys are looked up by
+    digest, so no comparison reveals how much of a guess was right. With *anonymous*, requests
     without a key are served too; tools with gates still need one.
     """
 
@@ -108,7 +108,7 @@ class ApiKeys(AppAuth):
         return user
 
     def www_authenticate(self, challenge: Challenge) -> str:
-        """Return the value of `WWW-Authenticate`; it names no issuer, because keys have none."""
+        """Return the `WWW-Authenticate` value; it names no issuer, because keys have none."""
         return bearer_challenge(challenge)
 
     def __repr__(self) -> str:

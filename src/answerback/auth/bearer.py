@@ -1,4 +1,4 @@
-"""Tokens in requests (RFC 6750), the URLs of issuers and resources, and the tokens seen so far."""
+"""Bearer tokens in requests (RFC 6750), issuer and resource URLs, and a cache of seen tokens."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from urllib.parse import parse_qsl, urlsplit
 from ..core.authentication import Challenge, Credentials, Unauthorized, User
 
 MAX_TOKEN = 16 * 1024
-"""The maximum size of a token, in bytes; a longer one is refused without being read."""
-# The characters that `token68` allows in RFC 9110.
+"""The maximum size of a token, in bytes; longer tokens are refused without being parsed."""
+# The characters allowed in a `token68` (RFC 9110).
 _CREDENTIALS = re.compile(rb"([A-Za-z-]+) +([A-Za-z0-9._~+/-]+=*) *")
 _IN_QUERY = ("access_token", "api_key")
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 MAX_TOKENS = 10_000
-"""How many tokens are remembered; beyond that, the oldest is dropped."""
+"""The maximum number of cached tokens; beyond that, the oldest is dropped."""
 
 
 def header_values(credentials: Credentials, name: bytes) -> list[bytes]:
@@ -116,10 +116,10 @@ def metadata_urls(issuer: str) -> list[str]:
 
 
 class SeenTokens:
-    """The users of valid tokens, each kept for a limited time.
+    """A cache of the users of valid tokens, each kept for a limited time.
 
-    Tokens are looked up by SHA-256, so that comparing one reveals nothing about the others, and the
-    token itself does not stay in memory.
+    Tokens are looked up by SHA-256 digest, so comparisons reveal nothing about other tokens, and
+    the tokens themselves are not kept in memory.
     """
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class SeenTokens:
         return None
 
     def keep(self, digest: bytes, user: User, until: float) -> None:
-        """Keep a token until *until*, but no longer than it is valid."""
+        """Keep a token's user until *until*, or until the token expires if that is earlier."""
         if user.expires is not None:
             until = min(until, user.expires)
         if len(self._users) >= MAX_TOKENS:

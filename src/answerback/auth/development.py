@@ -19,7 +19,7 @@ TOKEN_PATH = "/dev/token"
 _KID = "development"
 _DEFAULT_SECONDS = 3600
 _UNUSED = ("audience", "introspection", "jwks", "proof", "scope_claims", "scope_prefix")
-"""The real issuer's options, which do not apply to test tokens."""
+"""Options for the real issuer, which do not apply to test tokens."""
 
 
 class TokenRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -29,14 +29,14 @@ class TokenRequest(msgspec.Struct, forbid_unknown_fields=True):
     scopes: list[str] = []
     seconds: float = _DEFAULT_SECONDS
     claims: dict[str, Any] = {}
-    """The token's additional claims."""
+    """Additional claims for the token."""
 
 
 class DevelopmentOAuth(OAuth):
-    """Accepts only the test tokens that it issued; `OAuth.development` creates one.
+    """Accepts only test tokens that it has issued; created by `OAuth.development`.
 
-    *url* is the MCP endpoint, on this machine. Its key is generated when the server starts, and no
-    other server accepts its tokens.
+    *url* is the MCP endpoint, on this machine. The signing key is generated when the server
+    starts, and no other server accepts the tokens.
     """
 
     loopback_only = True

@@ -1,4 +1,4 @@
-"""Introspection: the issuer says whether each token is valid (RFC 7662, or a lookup)."""
+"""Introspection: asks the issuer whether each token is valid (RFC 7662, or a custom lookup)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
     """How to ask the issuer about tokens: `OAuth(introspection=Introspection(...))`."""
 
     client_id: str
-    """The client id that the issuer gave this server."""
+    """The client id that the issuer assigned to this server."""
     client_secret: str
-    """The client secret that the issuer gave this server."""
+    """The client secret that the issuer assigned to this server."""
     url: str | None = None
-    """The endpoint; by default the one in the issuer's metadata."""
+    """The endpoint; by default, the one in the issuer's metadata."""
     seconds: float = 30.0
-    """How long an answer is cached, and so how long a revoked token may still be accepted."""
+    """How long a response is cached, and so how long a revoked token may still be accepted."""
 
     def __post_init__(self) -> None:
         if self.url is not None and not is_secure(self.url):
@@ -42,31 +42,31 @@ class Introspection(msgspec.Struct, frozen=True, kw_only=True):
 class TokenLookup(Protocol):
     """Finds out who a token belongs to, for `OAuth(introspection=...)`.
 
-    For issuers without introspection (RFC 7662), such as Google and GitHub. Its claims are
-    checked like an introspection response: audience, expiry and subject.
+    For issuers without introspection (RFC 7662), such as Google and GitHub. The claims it
+    returns are checked like an introspection response: audience, expiry and subject.
     """
 
     @property
     def seconds(self) -> float:
-        """How long an answer is cached, and so how long a revoked token may still be accepted."""
+        """How long a result is cached, and so how long a revoked token may still be accepted."""
 
     async def claims(self, token: str) -> Mapping[str, Any] | None:
         """Return a token's claims, with at least `sub` and `aud`; None if it is not valid.
 
         `aud` must name the server the token was issued for. Raises CannotAuthenticate if the issuer
-        does not answer.
+        does not respond.
         """
 
 
 class Introspector:
-    """Looks up tokens, within limits."""
+    """Looks up tokens, and limits the number of lookups."""
 
     def __init__(self, lookup: TokenLookup) -> None:
         self._lookup = lookup
         self.seconds = lookup.seconds
         self._running = 0
         self._inactive: dict[bytes, float] = {}
-        """The digests of inactive tokens, each with the time when it is dropped."""
+        """The digests of inactive tokens, and when each one is dropped."""
 
     async def claims(self, token: bytes) -> Mapping[str, Any]:
         """Return a token's claims; raises Unauthorized if the issuer says that it is inactive."""

@@ -29,18 +29,18 @@ _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 _MIN_RSA_BITS = 2048
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k", "x5u", "x5c", "x5t"})
 MAX_STALE = 3600.0
-"""How many seconds old keys stay in use if they cannot be fetched again."""
+"""How many seconds stale keys stay in use if they cannot be fetched again."""
 RETRY = 2.0
-"""Seconds to wait after a failed attempt."""
+"""Seconds to wait after a failed fetch."""
 UNKNOWN_BURST = 3
 UNKNOWN_SECONDS = 30.0
-"""Fetches for unknown key ids: a burst of this many, then one per this many seconds."""
+"""Unknown key ids trigger at most a burst of fetches, then one fetch in this many seconds."""
 MAX_TRIED = 8
 """How many keys are tried for a token without a key id."""
 
 
 class JwtHeader(msgspec.Struct, frozen=True):
-    """The header members that matter; `jku`, `jwk`, `x5u` and `x5c` are ignored."""
+    """The header members that are used; `jku`, `jwk`, `x5u` and `x5c` are ignored."""
 
     alg: str
     kid: str | None = None
@@ -175,9 +175,9 @@ class KeySet:
         return self._fitting(header)
 
     async def keys_after_fetch(self, header: JwtHeader) -> list[VerificationKey]:
-        """Return the keys for a token that no known key signed; the issuer may have a new one.
+        """Fetch the keys again for a token that no known key signed; return those that may match.
 
-        Anyone can send such tokens, so they trigger only a few fetches.
+        Anyone can send such tokens, so the number of fetches is limited.
         """
         now = monotonic()
         earned = (now - self._counted_at) / UNKNOWN_SECONDS
@@ -206,7 +206,7 @@ class KeySet:
         return self._fetching
 
     async def _refresh(self) -> None:
-        """Wait for the fetch in progress, or for a new one."""
+        """Wait for the fetch in progress, or start a new one and wait for it."""
         task = self._running()
         if task is None:
             if monotonic() < self._retry_at:

@@ -1,4 +1,4 @@
-"""OAuth: this server accepts an issuer's access tokens (an OAuth 2.1 resource server)."""
+"""OAuth: accepts an issuer's access tokens, as an OAuth 2.1 resource server."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TokenProof(Protocol):
         """Raise Unauthorized if the proof is missing or bad.
 
         Called for every request, even if the token has been seen before. `user.claims["cnf"]`
-        names the key. A bound token that is sent with the Bearer scheme must be refused.
+        names the key. A bound token sent with the Bearer scheme must be refused.
         """
 
 
@@ -71,7 +71,7 @@ class Expectation(msgspec.Struct, frozen=True):
     hierarchy: Mapping[str, frozenset[str]]
     """All scopes that a scope includes, directly or indirectly."""
     may_be_bound: bool = False
-    """Whether a token may be bound to a key (`cnf`), because the proof is checked."""
+    """Whether a token may be bound to a key (`cnf`); True if proofs are checked."""
     scope_claims: tuple[str, ...] = ()
     """The claims that hold the scopes; if empty, `scope` or else `scp`."""
 
@@ -171,14 +171,14 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
         return None
     # An int may be too large for a float.
     if not is_number(value) or not abs(value) <= float_info.max:
-        raise invalid_token(f"the claim {name} is not a time")
+        raise invalid_token(f"the {name} claim is not a time")
     return float(value)
 
 
 def _listed(found: Json) -> frozenset[str]:
     """Return the names in a claim: a space-separated string, or a list."""
     if isinstance(found, str):
-        # Not split(), which also splits at other whitespace.
+        # Not split(), which also splits on other whitespace.
         return frozenset(found.split(" ")) - {""}
     if isinstance(found, list):
         return frozenset(each for each in found if isinstance(each, str))
@@ -202,9 +202,9 @@ class OAuthOptions(TypedDict, total=False):
     anonymous: bool
     """Also serve requests without a token: lists, and tools without gates. False by default."""
     audience: str | Sequence[str]
-    """The tokens' audience or audiences; for issuers that cannot use the default, the URL."""
+    """The accepted audience or audiences, if the issuer cannot use the default, the URL."""
     scopes: Sequence[str]
-    """The scopes that every token must have; the challenge names them, and clients ask for them."""
+    """The scopes that every token must have; the challenge names them, and clients request them."""
     algorithms: Sequence[str]
     """The accepted signature algorithms; all asymmetric ones by default, and never any others."""
     hierarchy: Mapping[str, Sequence[str]]
@@ -212,11 +212,11 @@ class OAuthOptions(TypedDict, total=False):
     introspection: Introspection | TokenLookup
     """Ask the issuer about each token, instead of checking its signature."""
     jwks: str | Mapping[str, Any]
-    """The URL of the issuer's keys, or the keys; by default, the URL comes from the metadata."""
+    """The issuer's keys, or their URL; by default, the URL comes from the issuer's metadata."""
     refresh: float
     """Seconds after which the keys are fetched again; 300 by default."""
     proof: TokenProof
-    """Checks the proofs of tokens that are bound to a key, such as DPoP."""
+    """Checks proofs for tokens that are bound to a key, such as DPoP."""
     scope_claims: str | Sequence[str]
     """The claims that hold a token's scopes, such as `["scp", "roles"]`; by default `scope`,
     or else `scp`."""
@@ -230,7 +230,7 @@ class OAuthOptions(TypedDict, total=False):
 class OAuth(AppAuth):
     """Accepts access tokens from *issuer* for the MCP endpoint at *url*.
 
-    *issuer* is written exactly as in its tokens and metadata, including any trailing slash. *url*
+    *issuer* must be exactly as in its tokens and metadata, including any trailing slash. *url*
     is the full address that clients use, such as "https://tools.example.com/mcp". It appears in
     the metadata and in every challenge, and is the audience; the `Host` header is never used.
     """
@@ -354,7 +354,7 @@ class OAuth(AppAuth):
     def www_authenticate(self, challenge: Challenge) -> str:
         """Return the value of the `WWW-Authenticate` header for a challenge."""
         if self.scopes and challenge.status != 400:
-            # Clients ask for exactly these scopes; without ours, the new token would be refused.
+            # Clients request exactly these scopes; without ours, the new token would be refused.
             needed = dict.fromkeys((*self.scopes, *challenge.scopes))
             challenge = msgspec.structs.replace(challenge, scopes=tuple(needed))
         if self._scope_prefix:
@@ -370,8 +370,8 @@ class OAuth(AppAuth):
         self._seen.clear()
 
     async def _load_check(self) -> TokenCheck:
-        # Imported when the first token arrives: it needs cryptography and an HTTP client. This
-        # takes 200 milliseconds, during which other requests continue.
+        # Imported when the first token arrives, because it needs cryptography and an HTTP client.
+        # The import takes 200 milliseconds, so it runs in a thread.
         import asyncio
 
         check_type = await asyncio.to_thread(_token_check)

@@ -1,4 +1,4 @@
-"""Checks a new token: by its signature, or by asking the issuer. Loads joserfc."""
+"""Checks new tokens, by signature or by asking the issuer. Imports joserfc."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FOREVER = float("inf")
 
 
 class IdentityProvider:
-    """The tokens' issuer, and this server's requests to it."""
+    """The token issuer, and this server's requests to it."""
 
     def __init__(self, issuer: str) -> None:
         self._issuer = issuer
@@ -45,7 +45,7 @@ class IdentityProvider:
         if (
             not isinstance(url, str)
             or not is_secure(url)
-            # A remote issuer may not name a URL on this machine, which only we can reach.
+            # A remote issuer must not name a URL on this machine, which only we can reach.
             or (is_loopback_url(url) and not is_loopback_url(self._issuer))
         ):
             self._metadata = None
@@ -75,7 +75,7 @@ class IdentityProvider:
         self, url: str, headers: Mapping[str, str] | None = None, form: bytes | None = None
     ) -> JsonObject:
         """Fetch a JSON document, with POST if there is a form; raises CannotAuthenticate."""
-        # The scheme may be in upper case.
+        # The scheme may be upper-case.
         if self._tls is None and urlsplit(url).scheme == "https":
             # This loads hundreds of certificates.
             self._tls = await asyncio.to_thread(tls_context)
@@ -87,7 +87,7 @@ class IdentityProvider:
                     {"accept": "application/json", **(headers or {})},
                     form,
                     limit=MAX_DOCUMENT,
-                    # The environment's proxies do not apply to this machine itself.
+                    # Proxies from the environment do not apply to this machine.
                     uses_proxies=not is_loopback_url(url),
                     tls=self._tls,
                 )
@@ -97,7 +97,7 @@ class IdentityProvider:
             raise CannotAuthenticate(f"{url} is larger than {MAX_DOCUMENT} bytes") from None
         except HttpFailure as exc:
             raise CannotAuthenticate(f"{url} cannot be read: {exc}") from None
-        # A redirect is not followed: it could lead anywhere.
+        # Redirects are not followed, because they could lead anywhere.
         if found.status != 200:
             raise CannotAuthenticate(f"{url} answered with {found.status}")
         try:
@@ -147,7 +147,7 @@ class TokenCheck:
         self._introspector = None if lookup is None else Introspector(lookup)
 
     async def check(self, token: bytes) -> tuple[User, float]:
-        """Return a token's user, and the time until which it need not be checked again.
+        """Return a token's user, and the time when the token must be checked again.
 
         Raises Unauthorized or CannotAuthenticate.
         """

@@ -1,1 +1,1 @@
-"""The one path of a call: from its arguments to its checked reply."""
+"""The path of every call, from its arguments to its checked reply."""

@@ -1,11 +1,11 @@
 """Context: a running tool's view of its call and of its client.
 
-Progress and log messages never fail a call, whatever they are given. Values that cannot be sent are
+Progress and log messages never fail a call, whatever they contain. Values that cannot be sent are
 changed here, so that every wire sends the same values:
 
-- Progress that is not a finite number is dropped; such a total is left out.
+- Progress that is not a finite number is dropped; a total that is not finite is omitted.
 - An unknown level becomes "error".
-- A value that JSON cannot express is sent as its `repr`, or as its class name.
+- A value that JSON cannot represent is sent as its `repr`, or as its class name.
 - Unpaired surrogates become question marks.
 """
 
@@ -63,7 +63,7 @@ class Sample(msgspec.Struct, frozen=True):
     text: str
     """The text of the message."""
     content: Any
-    """The content in MCP's form."""
+    """The content, in MCP's format."""
     model: str = ""
     """The model's name."""
     stop_reason: str | None = None
@@ -87,7 +87,7 @@ SENT = _Sent()
 
 
 def _must_await(method: F) -> F:
-    """Return *method*; using its coroutine as if it were the result raises an error."""
+    """Wrap *method* so that using its coroutine as if it were the result raises an error."""
     advice = (
         f"ctx.{method.__name__}(…) is not awaited; write await ctx.{method.__name__}(…), which "
         "needs an async def"
@@ -143,10 +143,10 @@ class Context(CallContext, Generic[StateT]):
     def request(self) -> RequestInfo:
         """The request: headers, client, session, address. Missing members are None.
 
-        It is itself None inside a task, which outlives its request.
+        The request itself is None inside a task, which outlives its request.
         """
         call = self._call
-        # Declared as never None, because most tools are never tasks.
+        # Declared as never None, because most tools never run as tasks.
         return cast("RequestInfo", (call.request or call.peer).describe_request(call.wire))
 
     @property
@@ -189,7 +189,7 @@ class Context(CallContext, Generic[StateT]):
 
     @property
     def can(self) -> Abilities:
-        """The kinds of question that the client can answer."""
+        """The kinds of questions that the client can answer."""
         return self._call.peer.can
 
     @overload
@@ -258,7 +258,7 @@ class Context(CallContext, Generic[StateT]):
             return await self._call.peer.ask(question)
 
     def close_stream(self) -> None:
-        """Close the response's stream if the client can resume it; otherwise do nothing."""
+        """Close the response stream if the client can resume it; otherwise do nothing."""
         self._call.peer.close_stream()
 
     @_must_await
@@ -277,7 +277,7 @@ class Context(CallContext, Generic[StateT]):
 
 
 class ContextOfApp(Context[Any]):
-    """The context for the middleware of an including app, with that app's `state`."""
+    """The context for an including app's middleware, with that app's `state`."""
 
     __slots__ = ("_app",)
 
@@ -308,7 +308,7 @@ _MAX_FLOAT = 1.7976931348623157e308
 
 
 def _finite(value: Any) -> float | None:
-    """Return the value as a number that JSON can express, or None."""
+    """Return the value as a number that JSON can represent, or None."""
     try:
         number = value if type(value) in (int, float) else float(value)
     except Exception:  # noqa: BLE001 -- the author's class may raise anything

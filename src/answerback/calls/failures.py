@@ -35,7 +35,7 @@ from .context import Context
 from .reply_check import checked_error, reply_to
 
 ErrorFunction: TypeAlias = Callable[[Any], ToolError | Reply[Any] | str | None]
-"""Makes the error for an exception, like a subclass of ToolError; None leaves it masked."""
+"""Makes the error for an exception; may be a ToolError subclass. None leaves it masked."""
 
 # These already have a message for callers, or are mistakes that only the author can fix.
 _OURS = (AnswerbackError, InvalidArguments, InvalidJson, InvalidOutput, UnservableType)
@@ -48,7 +48,7 @@ class AppErrors:
         self._functions: dict[type[BaseException], ErrorFunction] = {}
 
     def add(self, kind: object, function: ErrorFunction) -> None:
-        """Let *function* make the error for exceptions of *kind*; raises TypeError, ValueError."""
+        """Let *function* make errors for exceptions of *kind*; raises TypeError or ValueError."""
         if not isinstance(kind, type) or not issubclass(kind, BaseException):
             raise TypeError(f"{kind!r} is not an exception class; pass one, such as KeyError")
         if issubclass(kind, _OURS):
@@ -88,7 +88,7 @@ class AppErrors:
             return raised
         if shown is None:
             return exc
-        message = "%s %r raised %s, for which the caller sees the app's own error"
+        message = "%s %r raised %s; the caller sees the app's error for it"
         logger().debug(message, tool.noun, tool.name, type(exc).__name__, exc_info=exc)
         return shown
 
@@ -116,7 +116,7 @@ def _shown(
 
 
 LogFields: TypeAlias = Callable[[], Mapping[str, Any]]
-"""Makes the fields of a log record; a function, because most errors are not logged."""
+"""Returns the fields for a log record; a function, because most errors are not logged."""
 
 REPORT = "this is a server error: report the reference to whoever runs the server"
 

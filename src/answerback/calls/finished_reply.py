@@ -96,7 +96,7 @@ def _read(tool: Tool, found: JsonObject, *, failed: bool) -> Reply[Any]:
 def judged_reply(tool: Tool, reply: Reply[Any], depth: int = 0) -> Reply[Any]:
     """Return the reply contained in the data or text: a failure, or a complete result in JSON.
 
-    Raises InvalidOutput for text such as `<coroutine object …>`: a printed value.
+    Raises InvalidOutput for a printed object, such as `<coroutine object …>`.
     """
     if depth == _MAX_DEPTH:
         raise InvalidOutput("content", "results in text are nested too deeply")

@@ -25,7 +25,7 @@ from .context import Context, current_runtime
 
 
 class StoredReplyResource(Resource):
-    """The resource that serves an app's callers their stored full replies."""
+    """The resource that serves the stored full replies to an app's callers."""
 
     is_listed = False
 

@@ -2,8 +2,8 @@
 
 Prompt replies are made here too: apps with neither gates nor prompts do not load this module.
 Gates that take only `ctx` run before the arguments are decoded, other gates afterwards.
-A gate lets the call pass by returning None or True. Anything else refuses it: an error raised or
-returned, False, any other value, an exception, or a time-out.
+A gate lets the call pass by returning None or True. Anything else refuses it: a raised or
+returned error, False, any other value, an exception, or a timeout.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ async def _pass(
     except NeedsInput:
         raise RuntimeError(f"gate {gate.name!r} asked the client; ask in the tool itself") from None
     except Exception as exc:
-        exc.add_note(f"raised by the gate {gate.name!r}, which refuses the call")
+        exc.add_note(f"raised by gate {gate.name!r}, so the call is refused")
         raise
     if value is not None and value is not True:
         raise RefusedByGate(_refusal(value, gate, call))

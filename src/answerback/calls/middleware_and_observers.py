@@ -57,9 +57,9 @@ class Invocation:
 
     @property
     def context(self) -> Context:
-        """Progress, log messages and questions to the client, as in the tool itself.
+        """The context for progress, log messages and questions to the client, as in the tool.
 
-        Its state is that of the middleware's app.
+        Its `state` is that of the middleware's app.
         """
         if self._including is not None:
             return ContextOfApp(self._call, self._including)
@@ -120,7 +120,7 @@ def checked_middleware(given: Sequence[Any]) -> tuple[Middleware, ...]:
                 f"middleware has {each!r}; write functions: async def timing(call, next)"
             )
         code = getattr(each, "__code__", None)
-        # Not for a decorated function, whose own parameters are *args.
+        # Skip decorated functions, whose own parameters are *args.
         if code and not code.co_flags & _VARIADIC and code.co_argcount != 2:
             names = ", ".join(code.co_varnames[: code.co_argcount])
             raise TypeError(
@@ -192,7 +192,7 @@ def _chain(tool: Tool, run: Runner) -> Next:
         return value
 
     chain: Next = run_function
-    # The middleware of these apps, in this order.
+    # The app that each middleware belongs to, in the same order.
     apps = [app for app in tool.path for _ in app.middleware]
     for middleware, app in zip(reversed(tool.middleware), reversed(apps), strict=True):
         chain = _link(middleware, chain)
@@ -206,7 +206,7 @@ def _link(middleware: Middleware, following: Next) -> Next:
 
     async def step(call: Invocation) -> Any:
         value = middleware(call, following)
-        # A plain function returns the coroutine of `next(call)`, or its own answer.
+        # A plain function returns the coroutine of `next(call)`, or its own result.
         while isinstance(value, CoroutineType):
             value = await value
         if value is None and call._has_result and not warned:

@@ -136,14 +136,14 @@ def _encode_data(
             if b'"annotations":' not in encoded and b'"_meta":' not in encoded:
                 return encoded, data, content
         except InvalidOutput:
-            # It may contain a block without a JSON form, such as FastMCP's Image.
+            # It may contain a block that has no JSON form, such as FastMCP's Image.
             pass
     value, content = _take_blocks(value, content)
     return *output.encode(value), checked_content(content)
 
 
 def _take_blocks(value: object, content: tuple[Any, ...]) -> tuple[Any, tuple[Block, ...]]:
-    """Return *value* without its blocks, and our blocks for *content* and for *value*'s blocks."""
+    """Return *value* without its blocks, and *content* plus those blocks, converted to ours."""
     # Imported here, because few tools return such blocks.
     from ..dialects.foreign_blocks import take_blocks
 
@@ -208,7 +208,7 @@ def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
 
 
 def checked_content(blocks: Sequence[Any]) -> tuple[Block, ...]:
-    """Return our blocks with the media types of their bytes; raise InvalidOutput."""
+    """Convert blocks to ours, with the media types of their bytes; raise InvalidOutput."""
     own = _own_content(blocks)
     return tuple(_checked_block(block, f"content[{n}]") for n, block in enumerate(own))
 
@@ -291,7 +291,7 @@ def _checked_block(block: Block, path: str) -> Block:
 
 
 def _with_media_type(block: Image | Audio | Embedded, path: str) -> Block:
-    """Return the block with its bytes' media type; raise InvalidOutput if it cannot be set."""
+    """Return the block with the media type of its bytes; raise InvalidOutput if none fits."""
     is_media = isinstance(block, Image | Audio)
     if isinstance(block, Image | Audio):
         payload = block.data

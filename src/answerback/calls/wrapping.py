@@ -46,10 +46,10 @@ def wrap(*, nan: Nan | None = None) -> Callable[[Callable[P, Any]], Wrapped[P]]:
 def wrap(fn: Any = None, /, *, nan: Nan | None = None) -> Any:
     """Return an async function with *fn*'s parameters that returns an envelope.
 
-    An envelope that *fn* returns is only completed. An unexpected exception is masked: the caller's
-    message has a reference, and the log has the traceback under that reference. With nan="null" NaN
-    and infinities become null; without *nan* the App that the function is registered with decides,
-    and elsewhere such a float is an error.
+    If *fn* returns an envelope, missing members are added. An unexpected exception is masked: the
+    caller's message has a reference, and the log has the traceback under that reference. With
+    nan="null", NaN and infinities become null; without *nan*, the App that the function is
+    registered with decides, and elsewhere such a float is an error.
     """
     if nan not in (None, *get_args(Nan)):
         raise TypeError(f"nan={nan!r} should be 'refuse' or 'null'")

@@ -1,6 +1,6 @@
 """The argument parser for every command.
 
-A separate module, because argparse is slow to import and not every command needs it.
+This is a separate module because argparse is slow to import and not always needed.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _full_hash(text: str) -> str:
-    """Refuse a shortened hash: it would match no record and look like tampering."""
+    """Reject a shortened hash, which would match no record and look like tampering."""
     if not re.fullmatch("[0-9a-f]{64}", text):
-        raise ArgumentTypeError("a hash has 64 hexadecimal digits, as verify prints it")
+        raise ArgumentTypeError("a hash has 64 hexadecimal digits, as printed by verify")
     return text
 
 

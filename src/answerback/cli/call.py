@@ -1,6 +1,6 @@
 """`call`: calls one tool from the shell.
 
-`read` and `prompt` read their arguments and act as a user in the same way.
+`read` and `prompt` share its argument parsing and its `--user` option.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _CALL_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
 _VALUES_HELP = """\
 Values are parsed according to the argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
-name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
+name=@file reads the value from a file, name=- from stdin; name=@@x means the text @x.
 For a list, the file has one item per line, or is JSON.
 NAME --help shows a tool's arguments.
 
@@ -86,7 +86,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if server is None:
         refuse_server_options(options)
     check_output(options)
-    # Before the author's module is loaded, because it may itself read stdin and print.
+    # Do this before loading the author's module, which may itself read stdin or print.
     out, stdin = take_stdout(), take_stdin()
     if server is not None:
         from .remote import call_remote
@@ -133,7 +133,7 @@ def _options(program: Program, arguments: Sequence[str]) -> Options:
     if arguments[-1] == "--json":
         parser.error(
             "--json needs the arguments as a JSON object, such as --json '{\"x\": 7}'; "
-            "if you want the reply as JSON, write | cat at the end"
+            "to get the reply as JSON, add | cat at the end"
         )
     options, unknown = parser.parse_known_intermixed_args([*arguments])
     if unknown:
@@ -169,7 +169,7 @@ def _count(text: str) -> int:
 
 
 def _find_server(program: Program, target: str | None, words: Sequence[str]) -> ServerTarget | None:
-    """Return the server; raises NoSuchTarget with advice if the target may be a tool's name."""
+    """Return the server; raises NoSuchTarget, with advice if the target could be a tool's name."""
     has_name = bool(words) and "=" not in words[0]
     try:
         server = program.find_server(target)
@@ -221,7 +221,7 @@ def read_arguments(
     try:
         members = msgspec.json.decode(whole, type=dict[str, msgspec.Raw])
     except msgspec.DecodeError:
-        # JSON that is not an object: the pipeline rejects it, as on every wire.
+        # The pipeline rejects JSON that is not an object, as it does on every wire.
         return whole
     return msgspec.json.encode(members | named)
 
@@ -229,12 +229,12 @@ def read_arguments(
 def _split_word(words: Sequence[str], place: int, tool: Tool) -> tuple[str, str]:
     """Return the name and the value of the word at *place*."""
     word = words[place]
-    # A file name may contain arbitrary bytes.
+    # File names can contain arbitrary bytes.
     if "=@" not in word:
         try:
             word.encode()
         except UnicodeEncodeError:
-            message = f"{word!r} is not UTF-8; give such content as name=@file"
+            message = f"{word!r} is not UTF-8; pass such content as name=@file"
             raise UnreadableArgument(message) from None
     name, equals, text = word.partition("=")
     if not equals or not name:
@@ -277,7 +277,7 @@ def read_value(text: str, stdin: int) -> str | bytes:
 
 
 def read_content(text: str, stdin: int) -> bytes:
-    """Return the bytes of stdin for `-`, of a file for `@file`, or of the text itself."""
+    """Return the content of stdin for `-` or of a file for `@file`; otherwise the text's bytes."""
     if text == "-":
         return _read_bytes(stdin, "stdin")
     if text.startswith("@"):
@@ -294,17 +294,17 @@ def _read_bytes(source: str | int, name: str) -> bytes:
 
 
 def _json_error(text: bytes) -> str | None:
-    """Return a JSON syntax error's reason, position and line; None if the text is JSON."""
+    """Return a JSON syntax error's reason, position and line; None if the text is valid JSON."""
     try:
         load(text)
         return None
     except InvalidJson as exc:
         without_position = str(exc)
     except msgspec.ValidationError:
-        # A number that is too large for the decoder is still JSON.
+        # A number too large for the decoder is still valid JSON.
         return None
-    # Python's own parser reports the position. Imported here, because only errors need it, and
-    # it would slow down every call.
+    # Python's own parser reports the position. It is imported here because only errors need it,
+    # and it would slow down every call.
     import json
 
     try:
@@ -346,7 +346,7 @@ def call_as_user(
     if options.user is not None:
         from ..core.authentication import User
 
-        # The app's issuer, so that the gates' links are for the user who logs in there.
+        # Use the app's issuer, so that the gates' links are for the user who logs in there.
         issuer = "" if app.auth is None else app.auth.issuer
         call.user = User(subject=options.user, issuer=issuer, scopes=frozenset(options.scope))
     try:
@@ -355,7 +355,7 @@ def call_as_user(
         peer.clear_progress()
     if reply.error is None or call.challenge is None:
         return reply
-    # A gate refused the call: the hint names the options that it requires.
+    # A gate refused the call, so the hint names the options that it requires.
     missing = [] if options.user is not None else ["--user NAME"]
     given = options.scope or ()
     missing += [f"--scope {each}" for each in call.challenge.scopes if each not in given]

@@ -18,7 +18,7 @@ REQUEST_METHOD is not set, so this is treated as a GET request"""
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     target, load = program.target("cgi", arguments)
-    # Before the author's module is loaded, because it may itself read stdin and print.
+    # Do this before loading the author's module, which may itself read stdin or print.
     out, source = take_stdout(), take_stdin()
     if "REQUEST_METHOD" not in os.environ:
         write_stderr(_WITHOUT_SERVER.replace("COMMAND", program.command_line("cgi", target)))

@@ -1,4 +1,4 @@
-"""`console`: opens a page in the browser for calling the tools of an App or any server."""
+"""`console`: opens a browser page for calling the tools of an App or of any server."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if server is None:
         refuse_server_options(options)
     targets = [] if server is None else _targets(server, options)
-    # Imported here: it needs uvicorn, which `console --help` does not.
+    # Imported here because it needs uvicorn, which `console --help` does not.
     from ..server.uvicorn.uvicorn_server import serve, serve_targets
 
     if server is None:
-        # Like `serve` on this machine, where the console needs no token.
+        # As with `serve` on this machine, the console needs no token.
         app = require_widgets(program.load(options.target))
         served = ServeOptions(port=options.port, console=True)
         served = with_start_help(served, program, options.target, app)
@@ -119,10 +119,10 @@ def _target(
 
 
 def _show(url: str, options: Namespace) -> None:
-    """Open the page, which waits until the server answers, and print its address."""
+    """Open the page, which waits until the server responds, and print its address."""
     can_open = not options.no_browser and has_browser()
     if can_open:
-        # A thread, because some browsers return only when they are closed.
+        # Use a thread, because some browsers do not return until they are closed.
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
     verb = "The console is open in your browser" if can_open else "Open the console in a browser"
     write_stderr(f"{verb}:\n\n  {url}\n")

@@ -118,7 +118,7 @@ def help_text(program: Program) -> str:
         target = WITHOUT_TARGET.get(command, "calculator.py")
         example = f"{program.command_line(command, target)} {words}".rstrip()
         commands += [f"  {command:8} {summary}", f"  {'':8}   {example}"]
-    more = f"`{program.command_line('COMMAND')} --help` says more about a command."
+    more = f"Run `{program.command_line('COMMAND')} --help` for help on a command."
     parts = [title, usage, "\n".join(commands), more]
     if not program.app:
         parts += [_SERVERS.rstrip(), _FIRST_STEPS.rstrip()]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .program import Program
 
 
-# uv keeps the environments for `uvx` in cache folders like this.
+# uv keeps `uvx` environments in cache folders like this one.
 _UVX_FOLDER = re.compile(r"[/\\]uv[/\\](?:cache[/\\])?[a-z]+-v\d+[/\\]")
 
 
@@ -43,7 +43,7 @@ def _program_command() -> list[str]:
     if not _UVX_FOLDER.search(started):
         return [started]
     # `uvx` started the script, and uv may remove its path from the cache.
-    # Imported here: it is slow, and `serve` needs this module too.
+    # Imported here because it is slow, and `serve` needs this module too.
     from importlib.metadata import entry_points
 
     script = os.path.basename(started).removesuffix(".exe")
@@ -64,7 +64,7 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     servers: str
-    """The member of the file that holds the servers by name."""
+    """The member of the file that maps names to servers."""
     has_type: bool = False
     """Whether an entry says that the server uses stdio."""
     afterwards: str
@@ -97,7 +97,7 @@ HOSTS = {
     "gemini-cli": HostConfig(
         title="Gemini CLI",
         servers="mcpServers",
-        afterwards="start gemini again; /mcp shows the server",
+        afterwards="restart gemini; /mcp shows the server",
     ),
     "vscode": HostConfig(
         title="VS Code",
@@ -128,7 +128,7 @@ def config_file(host: str, system: str, environ: Mapping[str, str], home: str) -
 
 
 def settings_folder(system: str, environ: Mapping[str, str], home: str) -> str:
-    """Return the folder in which programs keep their settings."""
+    """Return the folder where programs keep their settings."""
     if system == "darwin":
         return os.path.join(home, "Library", "Application Support")
     if system == "win32":

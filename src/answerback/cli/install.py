@@ -93,7 +93,7 @@ def _parse(program: Program, arguments: Sequence[str]) -> Namespace:
     parser.add_argument("--yes", action="store_true", help="change the file without asking")
     parser.add_argument("--print", action="store_true", help="only print the JSON to add by hand")
     parser.add_argument("--name", help="the server's name in the file (default: the App's name)")
-    add_repeatable(parser, "--env", "K=V", "a variable for the server's environment")
+    add_repeatable(parser, "--env", "K=V", "an environment variable for the server")
     text = "another file, such as a project's .vscode/mcp.json"
     parser.add_argument("--config", metavar="FILE", help=text)
     return parser.parse_args(arguments)
@@ -133,10 +133,10 @@ class _Change:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
     def write(self) -> str | None:
-        """Replace the file in one step, and return the path of the backup."""
+        """Replace the file atomically, and return the path of the backup."""
         try:
             os.makedirs(os.path.dirname(self.file), exist_ok=True)
-            # A concurrent installation must not overwrite what this one writes.
+            # A concurrent installation must not overwrite this one's changes.
             with folder_lock(self.file):
                 if _read(self.file) != self.before:
                     raise CannotInstall(f"{self.file} changed in the meantime; nothing was written")
@@ -154,7 +154,7 @@ class _Change:
 
 
 def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str, JsonObject]:
-    """Return the configuration with the entry; an older entry's other members are kept."""
+    """Return the configuration with the entry; an existing entry's other members are kept."""
     if not isinstance(found, dict) or not isinstance(found.get(servers, {}), dict):
         raise CannotEdit("expected an object, found something else")
     older = found.get(servers, {}).get(name, {})
@@ -180,7 +180,7 @@ def _confirm(file: str) -> bool:
 
 def _read(file: str) -> str:
     try:
-        # Reading a pipe would wait forever, and a device would be replaced with a file.
+        # Reading a pipe would block forever, and a device would be replaced with a file.
         if not stat.S_ISREG(os.stat(file).st_mode):
             raise CannotInstall(f"{file} is not a regular file")
         with open(file, encoding="utf-8", newline="") as opened:
@@ -293,7 +293,7 @@ def _added(raw: bytes, place: _Object, name: str, value: Json) -> bytes:
     if place.members:
         last = list(place.members.values())[-1]
         own = _indent_at(raw, place.start + last.start)
-        # If both indentations are equal, the object is written on one line.
+        # Equal indentation means that the object is on one line.
         indent = indent if own == outer_indent else own
         if not re.match(rb"\s*,", _without_comments(raw)[place.start + last.end :]):
             body = body[: last.end - 1] + b"," + body[last.end - 1 :]
@@ -342,6 +342,6 @@ def _unit(raw: bytes) -> bytes:
 
 
 def _indent_at(raw: bytes, place: int) -> bytes:
-    """Return the white space at the start of the line that contains *place*."""
+    """Return the whitespace at the start of the line that contains *place*."""
     found = re.compile(rb"[ \t]*").match(raw, raw.rfind(b"\n", 0, place) + 1)
     return found[0] if found else b""

@@ -1,4 +1,4 @@
-"""`key`: makes an API key, and prints the digest that the server stores."""
+"""`key`: generates an API key, and prints the digest that the server stores."""
 
 from __future__ import annotations
 

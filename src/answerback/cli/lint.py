@@ -20,12 +20,12 @@ from ..rules.reports import summary
 from .program import Program, write_stderr
 
 _STDIN = "-"
-_PROGRESS_BYTES = 20 * 1024 * 1024  # A smaller file is finished before a progress bar would help.
+_PROGRESS_BYTES = 20 * 1024 * 1024  # Smaller files finish before a progress bar would help.
 _FORMATS = ("text", "json", "sarif")
 _EPILOG = """\
 FILE holds recorded replies: JSON, JSONL, JSON-RPC frames, or a log from the MCP Inspector or a
-proxy; - is stdin. An object with `success` and no `isError` is read as an envelope, any other as
-an MCP result.
+proxy; - is stdin. An object with `success` and no `isError` is read as an envelope, and any
+other object as an MCP result.
 `answerback rule AB101` explains a rule.
 
 Exit status: 1 if there are errors, 2 if a file cannot be read or contains no messages to check.
@@ -40,7 +40,7 @@ class CannotLint(AnswerbackError):
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    """Return 1 if there are errors, 2 if a file had nothing that could be checked."""
+    """Return 1 if there are errors, 2 if a file cannot be read or has nothing to check."""
     options = _parser(program).parse_args(arguments)
     lint_options = _lint_options(options)
     # With --fix, the repaired stdin goes to stdout, so the findings go to stderr.
@@ -73,7 +73,7 @@ def _parser(program: Program) -> ArgumentParser:
     parser.add_argument("files", nargs="+", metavar="FILE", help=text)
     text = "the format of the findings (default: text)"
     parser.add_argument("--format", choices=_FORMATS, default="text", help=text)
-    parser.add_argument("--fix", action="store_true", help="repair what can be repaired, in place")
+    parser.add_argument("--fix", action="store_true", help="repair files in place where possible")
     text = "also repair read-only files and files owned by other users"
     parser.add_argument("--force", action="store_true", help=text)
     text = "check only these rules, such as AB1,AB502"
@@ -118,7 +118,7 @@ def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
 
 
 def _console(stream: Any) -> Any:
-    """Return a rich console for a terminal; None if it is not a terminal, or rich is missing."""
+    """Return a rich console; None if *stream* is not a terminal or rich is not installed."""
     if not stream.isatty():
         return None
     try:
@@ -162,7 +162,7 @@ def _lint_input(linter: Linter, name: str, console: object, options: Namespace) 
 
 @contextmanager
 def _progress(console: Any, name: str, size: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar for long input on a terminal; yield a function for bytes read."""
+    """Show a progress bar for long input on a terminal; yield a callback for bytes read."""
     is_long = size is None or size >= _PROGRESS_BYTES
     # Share the console with the report, so that findings are printed above the bar.
     shown = (console or _console(sys.stderr)) if is_long and sys.stderr.isatty() else None

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ..app import App
     from .store_options import StdioOptions
 
-# A shell reports this status for SIGTERM.
+# The exit status that a shell reports for SIGTERM.
 _TERMINATED = 143
 _ON_TERMINAL = """\
-a language model's host runs this command; it waits for JSON-RPC, one message per line:
+this command is meant for MCP hosts; it waits for JSON-RPC on stdin, one message per line:
   {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 Ctrl-D ends it"""
 
@@ -32,7 +32,7 @@ Ctrl-D ends it"""
 def run(program: Program, arguments: Sequence[str]) -> int:
     options: Namespace | None = None
     load: Callable[[], App]
-    # The usual cases skip argparse, because importing it slows every start down.
+    # The usual cases skip argparse, because importing it slows down startup.
     if not any(each.startswith("-") for each in arguments):
         _, load = program.target("mcp", arguments)
     else:
@@ -40,7 +40,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
         options = parser(program).parse_args(arguments)
         load = partial(program.load_tagged, options.target, options)
-    # Before the author's module is loaded, because it may itself read stdin and print.
+    # Do this before loading the author's module, which may itself read stdin or print.
     out, source = take_stdout(), take_stdin()
     app = require_widgets(load())
     keep_stderr()
@@ -50,14 +50,14 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
         more = apply_flags(options)
     if os.environ.get("ANSWERBACK_SECRET"):
-        # The secret signs the state of questions; report an invalid one now, not later.
+        # The secret signs the state of questions; report an invalid secret now, not later.
         from ..core.signing import signer_from_environment
 
         signer_from_environment()
     if os.isatty(source):
         write_stderr(_ON_TERMINAL)
     _exit_on_sigterm()
-    # Called again, because the author's objects exist only now.
+    # Call this again now that the author's objects exist.
     collect_garbage_less_often()
     server = StdioServer(registry_of(app), out, source, loop=program.loop, **more)
     if program.loop is not None:
@@ -67,9 +67,9 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _exit_on_sigterm() -> None:
-    """Let SIGTERM end the process like Ctrl-C: `finally` blocks run, records are written.
+    """Make SIGTERM end the process like Ctrl-C: `finally` blocks run and records are written.
 
-    The author's own handler is kept. Hosts end a stdio server with this signal.
+    A handler set by the author is kept. Hosts stop a stdio server with this signal.
     """
 
     def exit_once(number: int, frame: object) -> None:
@@ -78,6 +78,6 @@ def _exit_on_sigterm() -> None:
         sys.exit(_TERMINATED)
 
     is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    # Only the main thread may set a handler.
+    # Only the main thread can set a handler.
     if is_default and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, exit_once)

@@ -1,4 +1,4 @@
-"""`new`: writes a small project with a server, its tests and an entry point."""
+"""`new`: creates a small project with a server, its tests and an entry point."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         )
     module = _named("MODULE", name)
     if module in _TAKEN or module in sys.stdlib_module_names or iskeyword(module):
-        raise CannotCreate(f"the module of {name!r} would hide another one named {module!r}")
+        raise CannotCreate(f"{name!r} needs a module named {module!r}, but that name is taken")
     folder = Path(name)
     is_empty = folder.is_dir() and not os.listdir(folder)
     if not is_empty and (folder.exists() or folder.is_symlink()):

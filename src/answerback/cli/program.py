@@ -43,17 +43,17 @@ COMMANDS = {
     "openapi": "print the OpenAPI 3.1 document",
     "cgi": "answer one CGI request from a web server",
     "install": "add the server to Claude Desktop, Claude Code, Cursor, Gemini CLI or VS Code",
-    "new": "write a small project with a server and its tests",
+    "new": "create a small project with a server and its tests",
     "types": "infer reply types from recorded replies",
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",
-    "key": "make an API key, and the digest that the server stores",
+    "key": "generate an API key, and the digest that the server stores",
     "token": "print a test token from a server started with --dev-auth",
     "audit": "show the recorded replies, and verify that no record was changed",
     "tasks": "list, show and cancel a server's tasks",
     "worker": "run the tasks that servers on other hosts create",
-    "state": "make, check and update the tables that several hosts share",
+    "state": "create, check and update the tables that several hosts share",
 }
 
 WITHOUT_TARGET = {
@@ -72,7 +72,7 @@ WITHOUT_TARGET = {
 """The commands whose first argument is not a target, each with example arguments."""
 
 WITH_SERVERS = ("call", "console", "list", "read", "prompt")
-"""The commands whose target may be any MCP server."""
+"""The commands whose target can be any MCP server."""
 
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
 """True while a command imports its target: an `app.run()` in that module then does nothing."""
@@ -80,9 +80,9 @@ _FAILED = 1
 _USAGE_ERROR = 2
 _CANNOT_WRITE = 74
 _UNAVAILABLE = 69
-# These commands may be started without a stdout, or report in another way.
+# These commands may be started without stdout, or report in another way.
 _WITHOUT_OUTPUT = ("serve", "mcp", "cgi")
-# Programs start these commands and wait for them; garbage collection costs milliseconds at start.
+# Programs start these commands and wait for them; collecting garbage costs milliseconds.
 _STARTED_OFTEN = ("mcp", "call")
 # The exit statuses that a shell reports for SIGINT and SIGPIPE.
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
@@ -113,7 +113,7 @@ class CannotWrite(AnswerbackError):
 
 
 class WrongOption(AnswerbackError):
-    """An option does not fit the target, or its value cannot be read."""
+    """An option does not apply to the target, or its value cannot be parsed."""
 
     code = "BAD_OPTION"
 
@@ -147,7 +147,7 @@ def run_program(program: Program, arguments: Sequence[str]) -> int:
         except SystemExit:  # argparse printed the help, or an error.
             print_text("")
             raise
-        # A wire does its own writing, and leaves nothing in `sys.stdout`'s buffer.
+        # Wires write their own output, and leave nothing in `sys.stdout`'s buffer.
         if command not in _WITHOUT_OUTPUT:
             print_text("")
         return status
@@ -212,7 +212,7 @@ class Program:
         """The event loop of `app.run_async`; the command then runs in another thread."""
 
     def command_line(self, command: str, target: str | None = None) -> str:
-        """Return the command line up to the command's own arguments; with *target* if needed."""
+        """Return the command line up to the command's own arguments, with *target* if needed."""
         words = (self.name, command, target if self.app is None else None)
         return " ".join(word for word in words if word)
 
@@ -239,7 +239,7 @@ class Program:
     def parser_with_target(
         self, command: str, usage: str = "[options]", description: str = ""
     ) -> ArgumentParser:
-        """Return a parser that also takes the target; for a program with an App, that is None."""
+        """Return a parser that also takes a target, which is None for a program with an App."""
         parser = self.parser(command, usage)
         if description:
             parser.description = f"{parser.description}\n\n{description}"
@@ -247,7 +247,7 @@ class Program:
         return parser
 
     def add_target(self, parser: ArgumentParser) -> None:
-        """Add the target argument; for a program with an App, the target is None."""
+        """Add the target argument; the target is None for a program with an App."""
         if self.app is None:
             parser.add_argument("target", metavar="TARGET", help="see below")
         else:
@@ -258,7 +258,7 @@ class Program:
     ) -> tuple[str | None, Callable[[], App]]:
         """Return the target of a command whose only options are tags, and a function to load it.
 
-        The usual cases skip argparse, because importing it slows every start down.
+        The usual cases skip argparse, because importing it slows down startup.
         """
         if self.app is not None and not arguments:
             return None, partial(self.load, None)
@@ -305,7 +305,7 @@ def require_widgets(app: App) -> App:
 
 
 def add_server_options(parser: ArgumentParser, program: Program, *, timeout: bool = True) -> None:
-    """Add the options for commands whose target may be a server; *timeout* adds `--timeout`."""
+    """Add the options for commands whose target can be a server; *timeout* adds `--timeout`."""
     if program.app is not None:
         parser.set_defaults(**dict.fromkeys(SERVER_OPTIONS))
         return
@@ -316,7 +316,7 @@ def add_server_options(parser: ArgumentParser, program: Program, *, timeout: boo
     group.add_argument("--server", metavar="NAME", help=text)
     group.add_argument("--token", help="for a URL: the token to send with each request")
     add_repeatable(group, "--header", "NAME:VALUE", "for a URL: a header to send with each request")
-    text = "for a URL: how to call the server; rest is for one without MCP"
+    text = "for a URL: how to call the server; rest is for servers without MCP"
     group.add_argument("--transport", choices=("http", "sse", "rest"), help=text)
     add_repeatable(group, "--env", "NAME=VALUE", "for a command: an environment variable")
     text = "for a command: pass your whole environment to the server"
@@ -329,7 +329,7 @@ def add_server_options(parser: ArgumentParser, program: Program, *, timeout: boo
 
 
 def refuse_server_options(options: Options) -> None:
-    """Raise WrongOption for an option that an App does not have."""
+    """Raise WrongOption for an option that does not apply to an App."""
     for name in SERVER_OPTIONS:
         if getattr(options, name, None):
             flag = f"--{name.replace('_', '-')}"
@@ -357,7 +357,7 @@ def add_repeatable(parser: _ActionsContainer, name: str, metavar: str, text: str
 
 
 def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str]:
-    """Return the rows in columns; with *numbers*, all but the first are right-aligned."""
+    """Return aligned rows; with *numbers*, all columns but the first are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -427,7 +427,7 @@ def write_json(out: Stdout, body: bytes) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print to `sys.stdout` and flush it; raises CannotWrite, or BrokenPipeError."""
+    """Print to `sys.stdout` and flush it; raises CannotWrite or BrokenPipeError."""
     if sys.stdout is None:
         return
     try:
@@ -462,13 +462,13 @@ def write_stdout(out: Stdout, data: bytes) -> None:
 
 
 def remind_to_run(app_name: str, app: App) -> None:
-    """Say what is missing from a program that did nothing with its App."""
+    """Warn that a program never ran its App, and say what to add."""
     path, command = sys.argv[0], "".join(sys.argv[1:2])
     if not path.endswith(".py") or (command and command not in COMMANDS):
         return
     with suppress(OSError), open(path, "rb") as source:
         if f"{app_name}.run".encode() in source.read():
-            return  # The program has already ended itself, for example with sys.exit().
+            return  # The program ended early, for example with sys.exit().
     from .target import module_with
 
     if module_with(app) is not None:
@@ -496,7 +496,7 @@ def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
 async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> None:
     """Run a command in a thread, with its coroutines on the running loop.
 
-    A cancelled task ends the server, and so do SIGINT and SIGTERM in the main thread.
+    Cancelling the task stops the server, as do SIGINT and SIGTERM in the main thread.
     """
     if LOADING.get():
         return
@@ -520,7 +520,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
         except BaseException as exc:  # noqa: BLE001 -- raised where the task is waiting
             done.set_exception(exc)
 
-    # Not a thread from the loop's pool: the program would wait for it at exit.
+    # Not a thread from the loop's pool, because the program would wait for it at exit.
     thread = threading.Thread(target=run, name="answerback-run", daemon=True)
     ended = asyncio.wrap_future(done)
 
@@ -543,7 +543,7 @@ async def run_app_async(app: App, arguments: Sequence[str] | None = None) -> Non
 
 
 def _warn_if_loaded_twice(app: App) -> None:
-    """Warn if another file imports the program: Python loads it again, with a second App."""
+    """Warn if another file imports the program, which loads it again with a second App."""
     main = sys.modules["__main__"]
     path = getattr(main, "__file__", None) or ""
     spec = getattr(main, "__spec__", None)
@@ -554,14 +554,14 @@ def _warn_if_loaded_twice(app: App) -> None:
     if any(type(value) is type(app) and value is not app for value in vars(other).values()):
         write_stderr(
             f"{os.path.basename(path)} was loaded twice, as the program and as the module {name!r} "
-            "that another file imports; there are two Apps now, and what that file registers is "
-            "missing here: make the App in a separate file that both import"
+            "that another file imports; there are now two Apps, and this one lacks everything that "
+            "the other file registers; create the App in a separate file that both import"
         )
 
 
 @contextmanager
 def _signals_to(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[list[int]]:
-    """Let SIGINT and SIGTERM call *stop* on the loop; yield the list of signals received."""
+    """Make SIGINT and SIGTERM call *stop* on the loop; yield the list of signals received."""
     import signal
     import threading
 
@@ -572,12 +572,12 @@ def _signals_to(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> It
         stop()
 
     before = {}
-    # Only the main thread may set a handler.
+    # Only the main thread can set a handler.
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             before[number] = signal.getsignal(number)
             try:
-                # This wakes the loop; a signal that arrives just before `select` would not.
+                # This wakes the loop even if the signal arrives just before `select`.
                 loop.add_signal_handler(number, handle, number)
             except NotImplementedError:  # on Windows
                 signal.signal(number, lambda got, _: loop.call_soon_threadsafe(handle, got))
@@ -591,14 +591,14 @@ def _signals_to(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> It
 
 
 def _program_arguments() -> Sequence[str]:
-    """Return the program's arguments; those started by a web server or a host need none."""
+    """Return the program's arguments; a program started by a web server or host needs none."""
     if "GATEWAY_INTERFACE" in os.environ:
         # A web server may turn the query string into arguments (RFC 3875), which any client
         # controls, so under CGI the arguments are ignored.
         return ("cgi",)
     if len(sys.argv) > 1 or os.isatty(0) or os.isatty(1):
         return sys.argv[1:]
-    # Hosts start `python server.py` without arguments, as the servers of other frameworks expect.
+    # Hosts start `python server.py` without arguments, as other frameworks' servers expect.
     try:
         has_client = not stat.S_ISCHR(os.fstat(0).st_mode)  # /dev/null
     except OSError:  # Stdin is closed.

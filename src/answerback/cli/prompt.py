@@ -15,7 +15,7 @@ from .readable_reply import print_prompt
 from .reply_output import print_error
 
 _HELP = """\
-name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
+name=@file reads the value from a file, name=- from stdin; name=@@x means the text @x.
 `list` shows the prompts and their arguments.
 
 Output is text on a terminal, and MCP's JSON in a pipe or a file. Errors go to stderr."""
@@ -33,7 +33,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         parser.error(f"name the prompt; `{line} --prompts` shows the prompts")
     options.name, *options.pairs = options.words
     server = program.find_server(options.target)
-    # Before the author's module is loaded, because it may itself read stdin and print.
+    # Do this before loading the author's module, which may itself read stdin or print.
     out, stdin = take_stdout(), take_stdin()
     if server is not None:
         from .remote import prompt_remote
@@ -50,7 +50,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     elif isinstance(given, Reply):
         reply = given
     else:
-        # The reply has a block for each message, and the messages' roles in its meta.
+        # The reply has one block per message, and the roles are in its meta.
         reply = call_as_user(app, prompts[name].name, given, options, stdin, "prompts")
     if reply.error is not None:
         advice = f"`{program.command_line('list', options.target)} --prompts` shows them"

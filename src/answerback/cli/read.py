@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .program import Options
 
 _HELP = """\
-Output is text on a terminal, and the unchanged content in a pipe or a file, or JSON if there are
+Output is text on a terminal. In a pipe or a file, it is the unchanged content, or JSON if there are
 several contents. Errors go to stderr. `list` shows the resources."""
 
 
@@ -39,7 +39,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     server = program.find_server(options.target)
     check_output(options)
-    # Before the author's module is loaded, because it may itself read stdin and print.
+    # Do this before loading the author's module, which may itself read stdin or print.
     out, stdin = take_stdout(), take_stdin()
     if server is not None:
         from .remote import read_remote

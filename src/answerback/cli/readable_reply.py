@@ -1,6 +1,6 @@
 """Renders a reply as text for a person at a terminal.
 
-A separate module, because `call` imports it only for terminals, never for a pipe.
+This is a separate module because `call` imports it only for terminals, never for a pipe.
 """
 
 from __future__ import annotations

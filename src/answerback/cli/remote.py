@@ -57,7 +57,7 @@ def call_remote(
         reply = arguments if isinstance(arguments, Reply) else server.call(name, arguments)
         _note_failures(server)
     if not out.is_terminal:
-        # For a person, the reply's text already says what the server left out.
+        # On a terminal, the reply's text already says what the server left out.
         for cut in reply.cuts:
             unit = f"{cut.unit} of {cut.path}" if cut.path else cut.unit
             write_stderr(f"note: the server sent {cut.returned:,} of {cut.total:,} {unit}")
@@ -97,14 +97,14 @@ def list_remote(target: ServerTarget, options: Options, out: Stdout) -> int:
 
 
 def _lists(server: BlockingServer, options: Options) -> Iterator[str]:
-    """Yield the tables one by one: a server that lists its tools may fail to list the rest."""
+    """Yield the tables one by one, because a server may list its tools but fail on the rest."""
     if options.resources:
         yield usage_table(_resource_rows(server)) or "the server has no resources"
     elif options.prompts:
         yield usage_table(_prompt_rows(server)) or "the server has no prompts"
     else:
         yield tool_table(server.tools())
-        # One of several servers may say that it has resources or prompts.
+        # With several servers, any of them may have resources or prompts.
         facts = server.info.values() if isinstance(server.info, dict) else [server.info]
         for noun, rows in (("resources", _resource_rows), ("prompts", _prompt_rows)):
             try:
@@ -152,13 +152,13 @@ def _json_list(server: BlockingServer, options: Options) -> bytes:
 
 @contextmanager
 def _server(target: ServerTarget, options: Options, stdin: int) -> Iterator[BlockingServer]:
-    """Open the connection; on a terminal the server's progress and questions are shown.
+    """Open the connection; on a terminal, show the server's progress and questions.
 
     Raises WrongOption or BadTarget.
     """
     peer = TerminalPeer(stdin)
     found = chosen_servers(target, options)
-    # A command lists only once, so it waits for every server in the file.
+    # A command lists entries only once, so it waits for every server in the file.
     more: dict[str, Any] = {"inherit": bool(options.inherit_env), "wait": None}
     if options.timeout is not None:
         more |= {"timeout": options.timeout, "connect_timeout": options.timeout}
@@ -218,7 +218,7 @@ def _print(
 
 
 def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
-    """Return whether the text repeats the data: the data itself, or its JSON."""
+    """Return whether a text block repeats the data, verbatim or as JSON."""
     if not isinstance(block, Text):
         return False
     try:
@@ -228,7 +228,7 @@ def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
 
 
 def chosen_servers(target: ServerTarget, options: Options) -> ServerEntry | ServerTarget:
-    """Return the selected server; without `--server`, a file stands for all its servers."""
+    """Return the selected server; without `--server`, return a file of several unchanged."""
     found = read_target(target)
     if isinstance(found, ServerEntry):
         if options.server is not None:
@@ -253,10 +253,10 @@ def chosen_servers(target: ServerTarget, options: Options) -> ServerEntry | Serv
 def _check_fits(entry: ServerEntry, options: Options) -> None:
     if not entry.url:
         for flag in _given(_FOR_URL, options):
-            raise WrongOption(f"{flag} is for a URL; give secrets to a command with --env")
+            raise WrongOption(f"{flag} is for a URL; pass secrets to a command with --env")
     else:
         for flag in _given(_FOR_COMMAND, options):
-            raise WrongOption(f"{flag} is for a command; for a URL, give --token or --header")
+            raise WrongOption(f"{flag} is for a command; for a URL, use --token or --header")
 
 
 def _given(names: Iterable[str], options: Options) -> list[str]:
@@ -279,7 +279,7 @@ def options_for_one(options: Options) -> dict[str, Any]:
 
 
 def _pair(option: str, text: str, separator: str) -> tuple[str, str]:
-    """Return the name and the value; no error shows the text, which may be a secret."""
+    """Return the name and the value; errors never show the text, which may be a secret."""
     name, found, value = text.partition(separator)
     if not found or not name.strip():
         raise WrongOption(f"{option} should be NAME{separator}VALUE")
@@ -301,7 +301,7 @@ def tool_table(tools: Iterable[RemoteTool]) -> str:
 
 
 def prompt_usage(prompt: RemotePrompt) -> str:
-    """Return how to fill in a prompt: `greet name=TEXT [style=TEXT]`."""
+    """Return the prompt's usage line, such as `greet name=TEXT [style=TEXT]`."""
     given = prompt.arguments if isinstance(prompt.arguments, list | tuple) else ()
     words = [
         f"{each['name']}=TEXT" if each.get("required") else f"[{each['name']}=TEXT]"
@@ -360,7 +360,7 @@ def _kind(field: Json) -> str | None:
 def read_tool_arguments(
     tool: RemoteTool | None, pairs: Sequence[str], given: str | None, stdin: int
 ) -> JsonObject | Reply[Any]:
-    """Read the arguments; a value is JSON if the schema allows more than a string."""
+    """Read the arguments; a value is parsed as JSON unless the schema allows only strings."""
     found: JsonObject = {}
     if given is not None:
         try:

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 def add_output_options(parser: ArgumentParser) -> None:
     text = "print JSON in this dialect (default when piped: the contract's)"
     parser.add_argument("--dialect", choices=get_args(Dialect), help=text)
-    text = "save images, audio and other bytes to FILE; if there are none, the output for a pipe"
+    text = "save images, audio and other bytes to FILE, or the piped output if there are none"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
 
 
 def check_output(options: Options) -> None:
-    """Raise CannotWrite if `--output` cannot be written: a call may have side effects."""
+    """Raise CannotWrite if `--output` is not writable, before a call has side effects."""
     if options.output is None:
         return
     folder = os.path.dirname(options.output) or os.curdir
@@ -75,7 +75,7 @@ def print_reply(
 ) -> int:
     """Print a reply, or write it to `--output`; return the exit status.
 
-    With *as_file*, for `read`, a single content is piped unchanged.
+    With *as_file*, which `read` sets, a single content block is piped unchanged.
     """
     if reply.error is not None:
         return print_error(reply, reply.error, contract, options.dialect)
@@ -125,8 +125,8 @@ def print_error(
     body = write(reply, dialect or contract.http, RESULT, contract).body
     is_rest = dialect is None and contract.http == "rest"
     if is_rest and contract.error_text != "json":
-        # A pipe has no HTTP status, which the rest dialect relies on, so the code is added; but
-        # a contract with errors in JSON defines all members of that JSON.
+        # A pipe has no HTTP status, which the rest dialect relies on, so add the code. A
+        # contract with JSON errors defines all of their members itself.
         members = {**msgspec.json.decode(body), "code": error.code}
         body = msgspec.json.encode(members | ({"hint": error.hint} if error.hint else {}))
     write_stderr(printable_json(body.decode()))

@@ -64,7 +64,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = require_widgets(program.load_tagged(options.target, options))
     server = with_start_help(server, program, options.target, app)
     runtime = _runtime(app, options)
-    # Imported here: it needs uvicorn, which `serve --help` does not.
+    # Imported here because it needs uvicorn, which `serve --help` does not.
     from ..server.uvicorn.uvicorn_server import serve, serve_on
 
     keep_stderr()
@@ -93,14 +93,14 @@ def _runtime(app: App, options: Namespace) -> Runtime:
     is_shared = use_state_of(options, runtime)
     if options.no_tasks:
         if not is_shared:
-            raise BadOption("--no-tasks needs --state: other hosts run the tasks")
+            raise BadOption("--no-tasks needs --state, so that other hosts can run the tasks")
         runtime.task_slots = 0
     if options.url is not None:
         auth = runtime.auth
         if auth is not None and auth.url not in ("", options.url):
             raise BadOption(f"--url is {options.url}, but the app's auth= has {auth.url}")
         runtime.url = options.url
-    # Widget files are then read again after each change.
+    # This rereads widget files after each change.
     runtime.development = options.reload or options.debug
     return runtime
 
@@ -137,7 +137,7 @@ def parser(program: Program) -> ArgumentParser:
     made.add_argument("--dev-auth", action="store_true", help=text)
     text = "restart when one of the program's Python files changes; reload widgets"
     made.add_argument("--reload", action="store_true", help=text)
-    text = "send the text of exceptions to the caller; on this machine only"
+    text = "send exception messages to the caller; on this machine only"
     made.add_argument("--debug", action="store_true", help=text)
     text = "show browsers a page for calling the tools (default: only on this machine)"
     made.add_argument("--console", action=BooleanOptionalAction, help=text)
@@ -172,9 +172,9 @@ def _add_address(parser: ArgumentParser) -> None:
         default=KEEP_ALIVE,
         metavar="SECONDS",
         help="close a connection after this long without a request; set it longer than the "
-        f"time-out of a proxy in front (default: {KEEP_ALIVE})",
+        f"timeout of a proxy in front (default: {KEEP_ALIVE})",
     )
-    text = "after SIGTERM, keep serving for this long with /readyz at 503 (default: exit at once)"
+    text = "after SIGTERM, keep serving this long with /readyz at 503 (default: exit immediately)"
     parser.add_argument("--drain", type=positive_int, metavar="SECONDS", help=text)
 
 
@@ -195,11 +195,11 @@ def check_together(options: Namespace) -> None:
     if options.reload and options.workers > 1:
         raise BadOption("--reload runs one process; leave out --workers, or --reload")
     if options.reload and options.drain:
-        raise BadOption("--reload starts again at once; leave out --drain, or --reload")
+        raise BadOption("--reload restarts immediately; leave out --drain, or --reload")
     if options.state is not None and options.tasks is not None:
-        raise BadOption("--state keeps the tasks; leave out --tasks")
+        raise BadOption("--state already stores the tasks; leave out --tasks")
     if options.uds is not None and (options.host is not None or options.port is not None):
-        raise BadOption("--uds takes the place of --host and --port; leave them out")
+        raise BadOption("--uds replaces --host and --port; leave them out")
 
 
 def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOptions:

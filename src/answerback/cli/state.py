@@ -1,4 +1,4 @@
-"""`state`: makes, checks and updates the tables that several hosts share."""
+"""`state`: creates, checks and updates the tables that several hosts share."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     url = options.url or os.environ.get(STATE)
     if not url:
-        raise WrongState(f"give the database URL, or set {STATE}")
+        raise WrongState(f"pass the database URL, or set {STATE}")
     check_url(url)
-    # Imported here: it needs psycopg, which `state --help` does not.
+    # Imported here because it needs psycopg, which `state --help` does not.
     from ..state import maintenance
 
     secrets = secrets_from_environment()
@@ -43,8 +43,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 _SUBCOMMANDS = {
-    "init": ("make the tables in an empty database, and bind them to the secret", None),
-    "check": ("say whether servers can use the database, and which secrets its rows need", None),
-    "upgrade": ("bring the tables up to this program's version", None),
-    "rekey": (f"seal all records with the first secret in {SECRET}", None),
+    "init": ("create the tables in an empty database, and bind them to the secret", None),
+    "check": ("show whether servers can use the database, and which secrets its rows need", None),
+    "upgrade": ("upgrade the tables to this program's version", None),
+    "rekey": (f"re-encrypt all records with the first secret in {SECRET}", None),
 }

@@ -35,7 +35,7 @@ def add_audit_options(parser: ArgumentParser) -> None:
 
 
 def open_records(options: Options) -> Records | None:
-    """Open the records; raises CannotRecord for an impossible path, warns about other problems."""
+    """Open the records; raises CannotRecord for an unusable path, and warns of other problems."""
     path: str | None = options.audit
     if path is None:
         return None
@@ -43,13 +43,13 @@ def open_records(options: Options) -> Records | None:
 
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder) or os.path.isdir(path):
-        raise CannotRecord(f"cannot record in {path!r}: give a file in a folder that exists")
+        raise CannotRecord(f"cannot record in {path!r}: choose a file in an existing folder")
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in _SUFFIXES:
         names = "its name must end in .db, .sqlite or .sqlite3 for SQLite, or in .jsonl"
         raise CannotRecord(f"cannot record in {path!r}: {names}")
     sink: Sink = JSONL(path) if suffix == ".jsonl" else SQLite(path)
-    # Open the file once before the workers do, so that a problem shows at start-up.
+    # Open the file once before the workers do, so that problems show up at startup.
     try:
         sink.open().close()
     except Exception as exc:  # noqa: BLE001 -- the writer retries, and calls are answered anyway
@@ -69,14 +69,14 @@ def add_tasks_option(parser: ArgumentParser) -> None:
 
 
 def open_task_store(path: str) -> SQLiteStore:
-    """Open the store in a file, which is created if needed; raises CannotOpenTasks."""
+    """Open the task store in a file, creating it if needed; raises CannotOpenTasks."""
     from ..tasks.sqlite_store import SQLiteStore, UnknownTaskFile
 
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder) or os.path.isdir(path):
-        raise CannotOpenTasks(f"cannot keep tasks in {path!r}: give a file in a folder that exists")
+        raise CannotOpenTasks(f"cannot keep tasks in {path!r}: choose a file in an existing folder")
     store = SQLiteStore(os.path.abspath(path))
-    # Open it once before the workers do, so that a problem shows at start-up.
+    # Open it once before the workers do, so that problems show up at startup.
     try:
         store.version()
     except UnknownTaskFile as exc:
@@ -101,12 +101,12 @@ def add_state_options(parser: ArgumentParser) -> None:
         help="the database itself, if --state goes through a pooler such as pgbouncer "
         f"(default: {STATE_LISTEN})",
     )
-    text = "make or update the state tables first"
+    text = "create or update the state tables first"
     parser.add_argument("--state-init", action="store_true", help=text)
 
 
 def open_state_of(options: Namespace) -> SharedState | None:
-    """Return the state that the options or the environment name; None if they name none.
+    """Return the state named by the options or the environment; None if neither names one.
 
     Raises WrongState or CannotUseState.
     """
@@ -122,7 +122,7 @@ def use_state_of(options: Namespace, runtime: Runtime) -> bool:
 
 
 class StdioOptions(TypedDict, total=False):
-    """The StdioServer arguments that flags set."""
+    """The StdioServer arguments set by flags."""
 
     records: Records | None
     task_store: SQLiteStore | None
@@ -131,7 +131,7 @@ class StdioOptions(TypedDict, total=False):
 
 def parser(program: Program) -> ArgumentParser:
     made = program.parser_with_target("mcp")
-    text = "send the text of exceptions to the client; reload widgets"
+    text = "send exception messages to the client; reload widgets"
     made.add_argument("--debug", action="store_true", help=text)
     add_log_level_option(made)
     add_audit_options(made)
@@ -141,7 +141,7 @@ def parser(program: Program) -> ArgumentParser:
 
 
 def apply_flags(options: Namespace) -> StdioOptions:
-    """Set up the log, and open the files; raises CannotRecord or CannotOpenTasks."""
+    """Set up logging and open the files; raises CannotRecord or CannotOpenTasks."""
     set_up_logging(options.log_level)
     return {
         "records": open_records(options),

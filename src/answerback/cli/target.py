@@ -1,6 +1,6 @@
 """Finds the App that a target names: `calculator.py`, `dir/calculator.py:app`, `pkg.mod:app`.
 
-Also finds the server, for commands that take one, and the folder with a program's source.
+Also finds the server, for commands that accept one, and the folder with a program's source.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _run_authors_code(where: str, run: Callable[[], T]) -> T:
     except CannotLoad:
         raise
     except SystemExit:
-        raise CannotLoad(f"{where} called sys.exit() while it was loaded") from None
+        raise CannotLoad(f"{where} called sys.exit() while being loaded") from None
     except Exception as exc:
         exc.__traceback__ = author_frames(exc.__traceback__)
         message = f"{where} cannot be loaded: {type(exc).__name__}: {exc}"
@@ -85,7 +85,7 @@ def _run_authors_code(where: str, run: Callable[[], T]) -> T:
 
 
 def _package_hint(where: str, exc: Exception) -> str:
-    """Return a hint for a file whose relative imports fail: it is part of a package."""
+    """Return a hint for a file whose relative imports fail because it is part of a package."""
     if not isinstance(exc, ImportError) or "no known parent package" not in str(exc):
         return ""
     folder, file = os.path.split(os.path.abspath(where))
@@ -110,14 +110,14 @@ def _import_file(where: str) -> ModuleType:
     spec = importlib.util.spec_from_loader(name, SourceFileLoader(name, path))
     assert spec is not None
     assert spec.loader is not None
-    # In sys.modules, so that pickle and spawned processes find the module by its name.
+    # Added to sys.modules so that pickle and spawned processes can find the module by name.
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def or_with_suffix(where: str) -> str:
-    """Return the end of an error message if only `.py` is missing."""
+    """Return a suggestion for an error message if only `.py` is missing."""
     return f"; did you mean '{where}.py'?" if os.path.isfile(f"{where}.py") else ""
 
 
@@ -129,7 +129,7 @@ def _import_module(where: str) -> ModuleType:
             raise CannotLoad(IS_FOLDER.format(where))
         return module
     except ModuleNotFoundError as exc:
-        # Any other missing name comes from the author's own imports: show their traceback.
+        # Any other missing module is one of the author's own imports, so show the traceback.
         if exc.name is not None and f"{where}.".startswith(f"{exc.name}."):
             raise CannotLoad(f"there is no file or module {where!r}") from None
         raise
@@ -149,22 +149,22 @@ def _only_app(module: ModuleType, where: str) -> App:
     if len(found) == 1:
         return next(iter(found.values()))
     names = f"these: {', '.join(named)}; add :NAME" if named else "none"
-    message = f"{where} should hold one App, but holds {names}"
+    message = f"{where} should have one App, but has {names}"
     if not named:
         command = f"python {where}" if _is_file(where) else f"python -m {where}"
         message += f"; if a function returns it, name the function: {where}:make"
-        message += f"; call and list take other servers as a command: {command!r}"
+        message += f"; call and list accept other servers as a command: {command!r}"
     raise CannotLoad(message)
 
 
 def _made_app(make: Callable[..., object], target: str) -> App:
-    """Return the App that the author's function makes; raises CannotLoad."""
+    """Return the App that the author's function returns; raises CannotLoad."""
     import inspect
 
     try:
         inspect.signature(make).bind()
     except TypeError as exc:
-        raise CannotLoad(f"{target}() should make the App without arguments: {exc}") from None
+        raise CannotLoad(f"{target}() should be callable without arguments: {exc}") from None
     made = _run_authors_code(target, make)
     if isinstance(made, App):
         return made
@@ -172,7 +172,7 @@ def _made_app(make: Callable[..., object], target: str) -> App:
         made.close()
         raise CannotLoad(f"{target}() is async; write a plain def that returns the App")
     raise CannotLoad(
-        f"{target}() returned {type(made).__name__}, not an App; let it return the App"
+        f"{target}() returned {type(made).__name__}, not an App; make it return the App"
     )
 
 
@@ -229,7 +229,7 @@ def _outer_folder(folder: str, package: str) -> str:
 
 
 def module_with(app: App) -> str | None:
-    """Return the name of the module that has the App; None if only the main module has it."""
+    """Return the name of the module that contains the App; None if only the main module does."""
     for name, module in list(sys.modules.items()):
         if name != "__main__" and any(value is app for value in list(vars(module).values())):
             return name
@@ -248,7 +248,7 @@ def _folder_of_package(module: str) -> str:
 
 
 def absolute_target(target: str) -> tuple[str, str | None]:
-    """Return the target so that it works from any folder, and the folder its module needs."""
+    """Return the target in a form that works from any folder, and the folder its module needs."""
     where, name = split_target(target)
     colon = f":{name}" if name else ""
     if _is_file(where):
@@ -262,7 +262,7 @@ def absolute_target(target: str) -> tuple[str, str | None]:
 def find_server(target: str) -> str | list[str] | None:
     """Return the server that a target names, for `connect`; None if it names an App.
 
-    A URL and a host's file are strings, and a command is a list of words. Nothing is imported or
+    A URL or a host's file is a string, and a command is a list of words. Nothing is imported or
     started. Raises CannotLoad.
     """
     text = target.strip()
@@ -302,7 +302,7 @@ def _has_module(name: str) -> bool:
 
 
 def _find_command(text: str) -> str:
-    """Return the path of the executable file *text*, or of the command on the PATH."""
+    """Return the path of the executable *text*, on the PATH or in the current folder."""
     # A shell does not look in the current folder, but the user may mean a file there.
     found = shutil.which(text) or shutil.which(os.path.join(os.curdir, text))
     if found is not None:

@@ -67,14 +67,14 @@ def _store_of(options: Namespace) -> Iterator[TaskStore]:
                 apps = apps_with_tasks(shared)
                 if len(apps) > 1:
                     names = ", ".join(apps)
-                    raise WrongState(f"the state has tasks from several apps; give --app: {names}")
+                    raise WrongState(f"the state has tasks from several apps; pass --app: {names}")
                 app = apps[0] if apps else ""
             yield PostgresStore(shared, app)
         return
     path = options.tasks or _FILE
     if not os.path.isfile(path):
         raise CannotOpenTasks(
-            f"there is no file {path!r}; give the file from `serve --tasks` with --tasks, "
+            f"there is no file {path!r}; pass the file from `serve --tasks` with --tasks, "
             "or the database from `serve --state` with --state"
         )
     with closing(open_task_store(path)) as store:
@@ -151,7 +151,7 @@ def _found(store: TaskStore, id: str) -> TaskRecord | None:
 
 
 def _members(task: TaskRecord, *, with_result: bool) -> JsonObject:
-    """Return the members of a task to show to people and programs; secrets are masked."""
+    """Return the task's members to show to people and programs, with secrets masked."""
     masker = Masker(task.arguments)
     members: JsonObject = {
         "id": task.id,
@@ -201,7 +201,7 @@ def _iso(seconds: float) -> str:
 
 
 _SUBCOMMANDS = {
-    "list": ("list the tasks, the latest last", _list),
+    "list": ("list the tasks, latest last", _list),
     "show": ("show everything about one task", _show),
-    "cancel": ("cancel a task; the server running it stops it at once", _cancel),
+    "cancel": ("cancel a task; the server running it stops it immediately", _cancel),
 }

@@ -44,15 +44,15 @@ class _Terminal:
         if not has_browser() or not webbrowser.open(url):
             with self._lock:
                 write_stderr(
-                    f"Open this page in a browser, and log in:\n\n  {url}\n\nThe browser then "
-                    "tries to open an address on this machine, which fails if it runs elsewhere."
+                    f"Open this page in a browser and log in:\n\n  {url}\n\nThe browser then tries "
+                    "to open an address on this machine, which fails if the browser is elsewhere."
                 )
                 return self._read("Paste that address here: ")
-        write_stderr(f"Log in on the page that was opened in your browser:\n\n  {url}\n")
+        write_stderr(f"Log in on the page that opened in your browser:\n\n  {url}\n")
         return None
 
     def ask_client(self, issuer: str) -> object:
-        """Ask for the id and the secret of a client that the user registered."""
+        """Ask for the id and secret of a client that the user has registered."""
         from getpass import getpass
 
         self._require_user()
@@ -61,14 +61,14 @@ class _Terminal:
                 f"{issuer} does not register programs automatically. Register a client there, "
                 "with the redirect address http://127.0.0.1/callback."
             )
-            id = self._read("Its client id: ")
-            secret = getpass("Its secret (empty if it has none): ") if id else ""
+            id = self._read("Client id: ")
+            secret = getpass("Client secret (empty if none): ") if id else ""
         return RegisteredClient(id, secret or None, issuer) if id else None
 
     def _require_user(self) -> None:
         if not (stderr_is_terminal() and os.isatty(self._stdin)):
             raise LoginError(
-                "the server asks for a login, which needs a terminal; run this once in a terminal: "
+                "the server requires a login, which needs a terminal; run this once in a terminal: "
                 f"answerback list {mask_url(self._target)}"
             )
 

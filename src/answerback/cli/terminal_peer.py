@@ -24,7 +24,7 @@ _MAX_WIDTH = 79
 class TerminalPeer(Peer):
     """Shows progress on one line that the next update overwrites; log messages stay.
 
-    A user can be asked only if both *stdin* and stderr are terminals.
+    The user can be asked questions only if both *stdin* and stderr are terminals.
     """
 
     can = NO_ABILITIES
@@ -46,7 +46,7 @@ class TerminalPeer(Peer):
             _write(_CLEAR_LINE + line[:_MAX_WIDTH])
 
     async def ask(self, question: Question) -> Json:
-        """Ask the user at the terminal; raises NeedsInput if there is none."""
+        """Ask the user at the terminal; raises NeedsInput if there is no user to ask."""
         if question.method != "elicitation/create" or not self.can.elicit:
             raise NeedsInput({"question": question})
         self.clear_progress()
@@ -59,10 +59,10 @@ class TerminalPeer(Peer):
             words = field.get("enum") or field.get("items", {}).get("enum", ())
             choices = "yes/no" if field.get("type") == "boolean" else "/".join(map(str, words))
             if field.get("type") == "array":
-                choices += ", several with commas" if choices else "several with commas"
+                choices += ", comma-separated" if choices else "comma-separated"
             _write(printable_line(f"{label}{f' ({choices})' if choices else ''}: "))
             line = source.readline()
-            if not line:  # The end of the input (Ctrl-D).
+            if not line:  # End of input (Ctrl-D).
                 write_stderr("")
                 return {"action": "decline"}
             answer = line.strip()
@@ -77,7 +77,7 @@ class TerminalPeer(Peer):
         return open(self.stdin, encoding=encoding, errors=errors, closefd=False)
 
     def show_line(self, text: str) -> None:
-        """Write a line to stderr, in place of the progress."""
+        """Write a line to stderr, replacing the progress line."""
         self.clear_progress()
         write_stderr(text)
 
@@ -114,7 +114,7 @@ def _write(text: str) -> None:
 
 def _printable(data: Json) -> str:
     """Return the data as text without control characters that could affect the terminal."""
-    # Imported here: most tools send no progress and no log messages.
+    # Imported here because most tools send no progress or log messages.
     from ..dialects.readable import render
 
     text = data if isinstance(data, str) else msgspec.json.encode(data, enc_hook=repr).decode()

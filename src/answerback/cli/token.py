@@ -53,7 +53,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         token = json.loads(found.body)["access_token"]
     except (HttpFailure, TimeoutError, ValueError, KeyError, TypeError) as exc:
         reason = str(exc) or f"it took more than {_SECONDS} seconds"
-        raise NoTestToken(f"{server} does not answer: {reason}") from None
+        raise NoTestToken(f"{server} did not respond: {reason}") from None
     print_line(token)
     return 0
 
@@ -61,5 +61,5 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 async def _post(url: str, body: bytes) -> Fetched:
     headers = {"content-type": "application/json"}
     async with asyncio.timeout(_SECONDS):
-        # The proxies in the environment are not meant for this machine itself.
+        # Proxies from the environment do not apply to this machine.
         return await fetch("POST", url, headers, body, limit=_MAX_BODY, uses_proxies=False)

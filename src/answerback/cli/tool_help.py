@@ -1,4 +1,4 @@
-"""A tool's usage and the text of `call NAME --help`, from its schema."""
+"""A tool's usage line and its `call NAME --help` text, generated from its schema."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tool_help(tool: Tool, command_line: str) -> str:
 
 
 def _arguments(tool: Tool) -> str:
-    """Return a row for each argument, and one for each further line of its description."""
+    """Return a row for each argument, and one for each additional line of its description."""
     rows = []
     for name, schema in _properties(tool).items():
         kind = _describe_schema(schema, tool.input_schema, members=True)
@@ -85,7 +85,7 @@ def _properties(tool: Tool) -> JsonObject:
 
 
 def usage(tool: Tool) -> str:
-    """Return how to call the tool: `greet name=TEXT [times=INTEGER]`."""
+    """Return the tool's usage line, such as `greet name=TEXT [times=INTEGER]`."""
     required = tool.input_schema.get("required", [])
     pairs = []
     for name, schema in _properties(tool).items():
@@ -114,7 +114,7 @@ def section(noun: str, rows: Sequence[tuple[str, str]]) -> str:
 
 
 def _choices(schema: Json, root: JsonObject, depth: int = 0) -> Iterator[str]:
-    """Yield what can be typed: types in capitals, and literal values unchanged."""
+    """Yield the values that can be typed: types in capitals, literal values unchanged."""
     match _resolve(schema, root):
         case {"const": value}:
             yield _shell_literal(value)
@@ -134,9 +134,9 @@ def _choices(schema: Json, root: JsonObject, depth: int = 0) -> Iterator[str]:
 def _describe_schema(
     schema: Json, root: JsonObject, *, members: bool = False, depth: int = 0
 ) -> str:
-    """Describe the values that a schema accepts; with *members*, also the members of objects."""
+    """Describe the values that a schema accepts; with *members*, name the members of objects."""
     found = _resolve(schema, root)
-    # A schema may contain itself.
+    # Schemas can be recursive.
     if depth > _MAX_DESCRIBED_DEPTH:
         return "value"
     below = partial(_describe_schema, root=root, members=members, depth=depth + 1)
@@ -178,7 +178,7 @@ def _example_value(schema: Json, root: JsonObject) -> str:
 
 
 def _example(schema: Json, root: JsonObject, depth: int) -> Json:
-    """Return an example, as short as possible below the first level: types may be recursive."""
+    """Return an example, as short as possible below the first level: types can be recursive."""
     found = _resolve(schema, root)
     match found:
         case {"examples": [value, *_]} | {"const": value} | {"enum": [value, *_]}:
@@ -221,7 +221,7 @@ def _string_format(schema: JsonObject) -> str | None:
 
 
 def _resolve(schema: Json, root: JsonObject) -> JsonObject:
-    """Follow `$ref`; a reference that leads back to itself counts as an object.
+    """Follow `$ref`; a circular reference counts as an object.
 
     True, which accepts any value, becomes an empty schema.
     """

@@ -58,7 +58,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     source = module_source(types, dataclasses=options.dataclasses)
     write_stdout(out, printable(source).encode() if out.is_terminal else source.encode())
     replies = counted(sum(each.replies for each in types), "reply", "replies")
-    write_stderr(f"{counted(len(types), 'tool')} with a type, from {replies}")
+    write_stderr(f"inferred types for {counted(len(types), 'tool')} from {replies}")
     return 0
 
 

@@ -32,7 +32,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     runtime = runtime_on_loop(registry_of(app), records=open_records(options))
     if not use_state_of(options, runtime):
         raise WrongState("a worker needs --state, the database that it shares with the servers")
-    # Imported here: it needs uvicorn, which `worker --help` does not.
+    # Imported here because it needs uvicorn, which `worker --help` does not.
     from ..server.uvicorn.uvicorn_server import serve
 
     runtime.task_slots = options.concurrency

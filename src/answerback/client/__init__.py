@@ -1,4 +1,4 @@
-"""The client: `connect` opens a connection to a server, or to several, and calls its tools.
+"""The client: `connect` connects to one or more servers, so that you can call their tools.
 
 Its only dependency is msgspec.
 """

@@ -38,11 +38,11 @@ def _blocking(
 
 
 class BlockingTask(_OnLoop[StartedTask]):
-    """A StartedTask's methods, but blocking; they may be called from any thread."""
+    """A StartedTask with blocking methods, which may be called from any thread."""
 
     @property
     def id(self) -> str:
-        """The task's id; empty if the server answered without a task."""
+        """The task's id; empty if the server did not create a task."""
         return self._inner.id
 
     status = _blocking(StartedTask.status)
@@ -52,7 +52,7 @@ class BlockingTask(_OnLoop[StartedTask]):
 
 
 class BlockingServer(_OnLoop[Connected]):
-    """A RemoteServer's methods, but blocking; they may be called from any thread."""
+    """A RemoteServer with blocking methods, which may be called from any thread."""
 
     def __init__(self, server: Connected, loop: LoopThread, *, owns_loop: bool = True) -> None:
         super().__init__(server, loop)
@@ -89,7 +89,7 @@ class BlockingServer(_OnLoop[Connected]):
         }
 
     def wait_for(self, name: str) -> str:
-        """Wait while a tool's server is connecting; return that server's name, or "" if none is."""
+        """Wait for a tool's server if it is connecting; return its name, or "" if it is not."""
         server = self._inner
         return self._loop.run(server.wait_for(name)) if isinstance(server, ManyServers) else ""
 
@@ -107,7 +107,7 @@ class BlockingServer(_OnLoop[Connected]):
     def start_task(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> BlockingTask:
-        """Call a tool as a task and return at once; raises ToolError if the server refuses it."""
+        """Call a tool as a task without waiting; raises ToolError if the server refuses it."""
         started = self._loop.run(self._inner.start_task(name, arguments, **named))
         return BlockingTask(started, self._loop)
 
@@ -148,7 +148,7 @@ class BlockingServer(_OnLoop[Connected]):
         return BlockingServer(changed, self._loop, owns_loop=self._owns_loop)
 
     def close(self) -> None:
-        """Close the connection; may be called twice."""
+        """Close the connection; safe to call more than once."""
         if self._loop.loop.is_closed():
             return
         try:

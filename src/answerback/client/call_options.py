@@ -26,7 +26,7 @@ class CallOptions(TypedDict, total=False):
     timeout: float | None
     """How many seconds an attempt may take; None means no limit."""
     progress: OnProgress | None
-    """Called with the progress of a call."""
+    """Called with a call's progress."""
     meta: Mapping[str, Any] | None
     """Members to add to each request's `_meta`, such as a trace id; not sent when listing."""
     retry: Retry | None
@@ -34,7 +34,7 @@ class CallOptions(TypedDict, total=False):
     breaker: Breaker | None
     """Stops requests to a failing server."""
     limit: Limit | tuple[Limit, ...] | list[Limit] | None
-    """How many requests may be sent; further ones are refused."""
+    """How many requests may be sent; any more are refused."""
 
 
 POLICY_OPTIONS = ("retry", "breaker", "limit")

@@ -246,7 +246,7 @@ class _Child(asyncio.SubprocessProtocol):
         self._skipped = 0
         """How many bytes of the buffered line were discarded because it is too large."""
         self._reading: asyncio.Task[None] | None = None
-        """Reads a large line; nothing else is read from the child until it ends."""
+        """Decodes a large line; nothing else is read from the child until it is done."""
         self._ignored = 0
         self._stderr = b""
         self._lines = lines
@@ -318,7 +318,7 @@ class _Child(asyncio.SubprocessProtocol):
                 self._stdout.pause_reading()
             return
         if not self._buffer and data.find(b"\n") == len(data) - 1:
-            # Nearly always, exactly one complete line arrives.
+            # Usually, exactly one complete line arrives.
             if line := data.strip():
                 self._receiver.receive(line)
             return
@@ -343,7 +343,7 @@ class _Child(asyncio.SubprocessProtocol):
         if self._reading is None:
             self._searched = len(buffer)
             if self._searched > MAX_BYTES or self._skipped:
-                # Only the edges of an oversized line are kept: one of them has the message's id.
+                # Keep only the edges of an oversized line; one of them contains the message's id.
                 del buffer[_EDGE:-_EDGE]
                 self._skipped += self._searched - len(buffer)
                 self._searched = len(buffer)
@@ -370,7 +370,7 @@ class _Child(asyncio.SubprocessProtocol):
             self._report = asyncio.get_running_loop().create_task(self._report_loss())
 
     def process_exited(self) -> None:
-        # Do this at once: the group's number may be reused for other processes later.
+        # Do this immediately, because the group's number may be reused later.
         self._watch.close()
         self._exited.set()
 
@@ -401,7 +401,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     async def close(self) -> None:
         """Close stdin, wait, then end the whole process group, with increasing force."""
-        # A child whose pipe broke is given less time, because its answers are no longer read.
+        # A child whose pipe broke gets less time, because its output is no longer read.
         grace = _LOST_GRACE if self.is_lost else _GRACE
         self.is_lost = True
         for task in (self._report, self._reading):
@@ -483,12 +483,12 @@ class _ChildWatch:
         has_begun, self._group = self._group is not None, None
         shell, self._shell = self._shell, None
         if shell is not None:
-            # The shell ends at once, because it has now read both lines.
+            # The shell exits immediately, because it has now read both lines.
             shell.communicate(b"done\n" if has_begun else b"0\ndone\n")
 
 
 class _Stdout(asyncio.Protocol):
-    """Passes stdout's bytes to *take* at once; the event loop would do so one iteration later."""
+    """Passes stdout's bytes to *take* immediately, not one event loop iteration later."""
 
     def __init__(self, given: asyncio.BaseProtocol, take: Callable[[bytes], None]) -> None:
         self._given = given

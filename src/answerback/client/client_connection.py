@@ -1,4 +1,4 @@
-"""ClientConnection: requests and their responses over one transport, from opening to closing.
+"""ClientConnection: requests and responses over one transport, from open to close.
 
 Each request has a `Deadline`. `ServerMessages` answers the server's own requests.
 """
@@ -57,22 +57,22 @@ T = TypeVar("T")
 _NEVER = float("inf")
 _decoder = msgspec.json.Decoder(dict[str, Any])
 _LOGGED = 20
-"""How many unreadable lines are logged for each connection."""
+"""How many unreadable lines are logged per connection."""
 _IDLE_SECONDS = 0.05
 """Seconds between checks on whether a lost session's last request has ended."""
 
 
 class Deadline:
-    """The time by which a request must be answered. It is paused while the user is being asked."""
+    """The time by which a request must be answered; paused while waiting for the user."""
 
     __slots__ = ("_left", "_questions", "_timeouts", "at", "received", "seconds")
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self.at = None if seconds is None else asyncio.get_running_loop().time() + seconds
-        """In the event loop's time; None if there is no limit, or while the user is being asked."""
+        """In the event loop's time; None if there is no limit, or while waiting for the user."""
         self.received = 0
-        """How many bytes of results have arrived within this time."""
+        """How many bytes of results have arrived under this deadline."""
         self._left: float | None = None
         self._questions = 0
         self._timeouts: list[asyncio.Timeout] = []
@@ -91,15 +91,15 @@ class Deadline:
         return Deadline(seconds)
 
     async def on_thread(self, work: Callable[[], T]) -> T:
-        """Run *work* on a thread while the clock runs; raises NoAnswer when the time is up.
+        """Run *work* in a thread, within the deadline; raises NoAnswer when the time is up.
 
-        The thread then keeps running; the limits on what a server may send bound its work too.
+        The thread then keeps running, but the limits on what a server may send bound its work too.
         """
         try:
             async with self.limit():
                 return await asyncio.to_thread(work)
         except TimeoutError:
-            text = f"the server's answer could not be read within {self.seconds:g} seconds"
+            text = f"the server's response could not be read within {self.seconds:g} seconds"
             raise NoAnswer(text, code=TIMED_OUT) from None
 
     @asynccontextmanager
@@ -135,21 +135,21 @@ class Deadline:
 class ProbeDeadline(Deadline):
     """The deadline for a request that some servers never answer.
 
-    It is paused during a login: a server that asks for a login is answering.
+    It is paused during a login, because a server that asks for a login is responding.
     """
 
     __slots__ = ()
 
 
 class ClientRequest(msgspec.Struct):
-    """A request, and how it is sent."""
+    """A request and how to send it."""
 
     method: str
     params: Mapping[str, Any]
     deadline: Deadline
     progress: OnProgress | None = None
     tool: str = ""
-    """The name of the called tool; requests without one change nothing."""
+    """The name of the tool to call; requests without one have no side effects."""
     headers: Mapping[str, str] = {}
 
 
@@ -232,7 +232,7 @@ class ClientConnection:
         await self.transport.open(self, self._connection_lost)
 
     async def result(self, asked: ClientRequest) -> JsonObject:
-        """Return the result, after the user has answered the server's questions.
+        """Return the result, once the user has answered any questions from the server.
 
         Raises RpcError or NoAnswer.
         """
@@ -299,11 +299,11 @@ class ClientConnection:
         await self.send(notification_frame(method, params or {}), method)
 
     async def send(self, frame: bytes, method: str = "") -> None:
-        """Send a notification, or an answer to the server; raises NoAnswer."""
+        """Send a notification or a response; raises NoAnswer."""
         await self.transport.send(Outgoing(frame, None, method, self.era.headers(method, {})))
 
     def receive(self, frame: bytes) -> Id | None:
-        """Receive a frame from the server; return the id if it is a response."""
+        """Handle a frame from the server; return its id if it is a response."""
         if len(frame) <= LARGE:
             try:
                 message = incoming_decoder.decode(frame)
@@ -348,7 +348,7 @@ class ClientConnection:
         return id
 
     def _receive_unreadable(self, found: Unreadable) -> Id | None:
-        """End a request at once if its response is unreadable, without waiting for the time-out."""
+        """Fail a request immediately if its response is unreadable, instead of timing out."""
         self._unreadable += 1
         if self._unreadable <= _LOGGED:
             is_large = found.code == TOO_LARGE
@@ -381,7 +381,7 @@ class ClientConnection:
             self._timer.check()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run *work* in the background; closing the connection ends it."""
+        """Run *work* in the background; closing the connection cancels it."""
         return spawn(work, self._tasks)
 
     async def close(self) -> None:
@@ -422,7 +422,7 @@ class ClientConnection:
         if self.on_lost is not None:
             self.on_lost(error)
         if isinstance(error, SessionLost):
-            return  # Each request receives its own response about this.
+            return  # Each pending request gets its own error response.
         for waiting in self._waiting.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(error)
@@ -443,7 +443,7 @@ _CHANGES: dict[str, Literal["tools", "resources", "prompts", "resource"]] = {
     "notifications/resources/updated": "resource",
 }
 _MAX_ANSWERING = 100
-"""How many of the server's requests are answered at a time; further ones are dropped."""
+"""How many server requests are answered at a time; any more are dropped."""
 
 
 class ServerMessages:

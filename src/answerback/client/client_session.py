@@ -54,7 +54,7 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     """The server's name in messages."""
     transports: tuple[Callable[[], Transport], ...]
-    """Functions that make the transports, in the order in which to try them."""
+    """Functions that make the transports, in the order to try them."""
     handlers: UserHandlers
     version: str | None
     """The MCP version; None for the newest one that the server speaks."""
@@ -68,7 +68,7 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
 async def open_connection(
     plan: SessionPlan, start: Callable[[], ClientConnection]
 ) -> ClientConnection:
-    """Open the connection that *start* creates and agree on a version.
+    """Open the connection that *start* creates and negotiate a version.
 
     Raises ConnectError, RpcError or NoAnswer.
     """
@@ -92,7 +92,7 @@ async def open_connection(
 
 
 async def _initialize_or_discover(connection: ClientConnection, plan: SessionPlan) -> ServerFacts:
-    """Initialize; discover again if the server is stateless and was only slow to start."""
+    """Initialize; discover again if the server is stateless and was just slow to start."""
     try:
         return await _initialize(connection, plan)
     except RpcError as error:
@@ -202,7 +202,7 @@ class ClientSession:
         """The last attempt to open a connection in the background."""
         self.is_closed = False
         self._tasks: set[asyncio.Task[Any]] = set()
-        """Background work, which ends with the session."""
+        """Background tasks, which end with the session."""
 
     async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
         """Call a tool; a retry policy repeats the call only if that is safe."""
@@ -238,7 +238,7 @@ class ClientSession:
     async def _call_result(self, asked: ClientRequest) -> JsonObject:
         """Return a call's result, or the task if the tool only runs as a task.
 
-        Without a task, servers refuse the call, some of them with a failed result.
+        Servers refuse to run such a tool without a task, some of them with a failed result.
         """
         name, known = asked.tool, self.lists.known
         if self._runs_as_task(name):
@@ -301,7 +301,7 @@ class ClientSession:
     async def result(
         self, method: str, params: Mapping[str, Any], options: ClientOptions
     ) -> JsonObject:
-        """Return the result of a request that changes nothing; raises ToolError."""
+        """Return the result of a request without side effects; raises ToolError."""
 
         async def once(deadline: Deadline) -> JsonObject:
             try:
@@ -348,7 +348,7 @@ class ClientSession:
     async def request(self, asked: ClientRequest) -> JsonObject:
         """Return the result; raises RpcError or NoAnswer.
 
-        A request is resent at most once for each of the reasons in `_may_send_again`.
+        A request is resent at most once for each reason in `_may_send_again`.
         """
         reasons: set[type] = set()
         while True:
@@ -476,7 +476,7 @@ class ClientSession:
         if connection is None:
             return
         if isinstance(connection.lost, SessionLost) and not self.is_closed:
-            # Every other request receives its own response about the lost session.
+            # Every other request gets its own error response for the lost session.
             self.spawn(connection.close_when_idle())
         else:
             connection.on_lost = None
@@ -530,7 +530,7 @@ async def _may_send_again(
 
 
 def _is_large(result: JsonObject, deadline: Deadline) -> bool:
-    """Return whether a result is so large that it should be read in a thread."""
+    """Return whether a result is large enough to be read in a thread."""
     blocks = result.get("content")
     return deadline.received > LARGE or (isinstance(blocks, list) and len(blocks) > MANY_BLOCKS)
 
@@ -549,7 +549,7 @@ def _was_closed(label: str) -> ConnectError:
 
 
 def _ignore_exception(attempt: asyncio.Task[ClientConnection]) -> None:
-    """Mark an attempt's exception as seen, because no caller may be waiting for it."""
+    """Mark an attempt's exception as retrieved, in case no caller is waiting for it."""
     if not attempt.cancelled():
         attempt.exception()
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         transport: str
 
     HostFile = Literal["mcp.json", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"]
-    """Strings that a type checker recognises as a host's file; it assumes that any other is one
+    """Strings that a type checker recognises as a host's file. It takes any other string for one
     server, so pass a `Path` instead."""
 
 S = TypeVar("S", bound=RemoteServer | ManyServers)
@@ -70,7 +70,7 @@ class ConnectOptions(TypedDict, total=False):
     breaker: Breaker | None
     """Stops requests to a failing server."""
     limit: Limit | tuple[Limit, ...] | list[Limit] | None
-    """How many requests may be sent; further ones are refused."""
+    """How many requests may be sent; any more are refused."""
     max_values: int
     """How many JSON values a message from the server may contain; 1,000,000 by default."""
     connect_timeout: float
@@ -91,12 +91,12 @@ class ConnectOptions(TypedDict, total=False):
     inherit: bool
     """Whether child processes inherit this process's whole environment; False by default."""
     cwd: str
-    """The folder in which the child process starts."""
+    """The child process's working directory."""
     stderr: StderrOption
     """Where the child process's stderr goes: a file, a stream such as `sys.stderr`, or a function
     that is called with each line. By default, only the end is kept, for error details."""
     output_schema: Literal["finding", "error"]
-    """Whether data that breaks the tool's output schema is a finding (the default) or an error."""
+    """Whether data that violates a tool's output schema is a finding (the default) or an error."""
     tap: str | os.PathLike[str] | Callable[[str, bytes], object]
     """A new file for all messages, or a function called with each message's direction and bytes."""
     elicit: Callable[[ElicitationRequest], Any]
@@ -114,7 +114,7 @@ class ConnectOptions(TypedDict, total=False):
     on_change: Callable[[Change], object]
     """Called with changes to lists and to subscribed resources."""
     on_notification: Callable[[str, dict[str, Any]], object]
-    """Called with the method and the parameters of every notification."""
+    """Called with every notification's method and parameters."""
 
 
 class ConnectContext(Generic[S]):
@@ -131,14 +131,14 @@ class ConnectContext(Generic[S]):
     async def aopen(self) -> S:
         """Open the connection; `aclose` or the server's `close` closes it. Raises ConnectError.
 
-        An earlier connection, such as one from a notebook cell that is run again, is closed.
+        Any earlier connection is closed, for example when a notebook cell is run again.
         """
         await self.aclose()
         self._server = await opened(self._make)
         return self._server
 
     async def aclose(self) -> None:
-        """Close the connection that `aopen` opened."""
+        """Close the connection opened by `aopen`."""
         server, self._server = self._server, None
         if server is not None:
             await server.close()
@@ -152,7 +152,7 @@ class ConnectContext(Generic[S]):
         return self._blocking
 
     def close(self) -> None:
-        """Close the connection that `open` opened."""
+        """Close the connection opened by `open`."""
         blocking, self._blocking = self._blocking, None
         if blocking is not None:
             blocking.close()
@@ -195,7 +195,7 @@ def connect(target: Target, **options: object) -> ConnectContext[Any]:
     unknown = options.keys() - ConnectOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"connect() has no option {', '.join(sorted(unknown))}")
-    # These raise for options of the wrong type before they are used.
+    # Reject options of the wrong type before they are used.
     ClientOptions.of(options)
     match options.get("client_info", CLIENT_INFO):
         case {"name": str(), "version": str()}:
@@ -217,7 +217,7 @@ def connect(target: Target, **options: object) -> ConnectContext[Any]:
 
 
 def with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry:
-    """Return the entry with those of `connect`'s options that apply to one server."""
+    """Return the entry, updated with the `connect` options that apply to a single server."""
     return msgspec.structs.replace(
         entry,
         env={**entry.env, **options.get("env", {})},
@@ -238,7 +238,7 @@ def _servers(entries: Entries, options: Mapping[str, Any]) -> ManyServers:
 
 
 def _unusable(name: str, reason: BadTarget, options: Mapping[str, Any]) -> RemoteServer:
-    """Return the server for an entry that cannot be understood; every request to it fails."""
+    """Return a server for an entry that cannot be understood; every request to it fails."""
 
     def refuse() -> NoReturn:
         raise reason

@@ -31,10 +31,10 @@ INVALID_RESPONSE = "INVALID_RESPONSE_FORMAT"
 
 
 class ConnectError(AnswerbackError):
-    """No connection to the server could be opened.
+    """A connection to the server could not be opened.
 
-    *message* is the reason. *stderr* is the end of the stderr of a child process that has exited;
-    it may contain secrets, so it is for this program's user, not for a model.
+    *message* is the reason. *stderr* is the tail of an exited child process's stderr; it may
+    contain secrets, so show it to this program's user, not to a model.
     """
 
     code = UNAVAILABLE
@@ -56,7 +56,7 @@ class LoginError(AnswerbackError):
 
 
 class NoAnswer(Exception):
-    """A request got no answer; *may_have_run* says whether the server may have acted on it."""
+    """A request got no response; *may_have_run* says whether the server may have acted on it."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class NoAnswer(Exception):
 
     @property
     def stderr(self) -> str:
-        """The end of the stderr of a child process that has exited."""
+        """The tail of an exited child process's stderr."""
         return str(self.details.get("stderr", ""))
 
 
@@ -89,7 +89,7 @@ class SessionLost(ConnectionLost):
 
 
 class HttpRefused(NoAnswer):
-    """The server answered with an HTTP status but no MCP message."""
+    """The server responded with an HTTP status but no MCP message."""
 
     def __init__(
         self, status: int, text: str = "", retry_after: str | None = None, advice: str = ""
@@ -111,7 +111,7 @@ class HttpRefused(NoAnswer):
         super().__init__(
             message,
             code=_CODES.get(status, UNAVAILABLE),
-            # A gateway may send a 5xx after the server has started working.
+            # A gateway may send a 5xx after the server has started processing the request.
             may_have_run=status >= 500,
             details=details,
             retryable=None if status in _TRANSIENT else False,
@@ -121,9 +121,9 @@ class HttpRefused(NoAnswer):
 
 _CODES = {401: "UNAUTHENTICATED", 403: "FORBIDDEN", 429: "RATE_LIMITED"}
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""The HTTP statuses after which the same request may succeed later."""
+"""HTTP statuses for which the same request may succeed later."""
 _HANDLED = {"elicitation": "elicit", "sampling": "sample", "roots": "roots"}
-"""The options of `connect` that give a client a capability."""
+"""The `connect` option that provides each capability."""
 
 
 def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
@@ -144,7 +144,7 @@ def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
 
 
 def check_numbers(arguments: JsonObject) -> None:
-    """Raise NoAnswer for arguments that contain NaN or infinity."""
+    """Raise NoAnswer if the arguments contain NaN or infinity."""
     for name, value in arguments.items():
         if (fault := find_fault(value)) is not None:
             text = f"{fault.below(name)}, which JSON cannot express"

@@ -38,7 +38,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The server's name; empty if it gave none."""
+        """The server's name; empty if it sent none."""
         return str(self.info.get("name") or "")
 
     @classmethod
@@ -55,7 +55,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def offers(self, *path: str) -> bool:
-        """Return whether the server declared a capability, such as `tools`, `listChanged`."""
+        """Return whether the server declared a capability: `offers("tools", "listChanged")`."""
         found: Json = self.capabilities
         for name in path:
             if not isinstance(found, dict) or name not in found:
@@ -69,7 +69,7 @@ def _with_meta(params: Mapping[str, Any], more: JsonObject) -> JsonObject:
 
 
 class StatefulEra:
-    """2024-11-05 to 2025-11-25: the version is agreed on in `initialize`."""
+    """2024-11-05 to 2025-11-25: the version is negotiated in `initialize`."""
 
     stateless = False
 
@@ -126,11 +126,11 @@ class StatelessEra:
 
 MARK = "x-mcp-header"
 HeaderPaths: TypeAlias = dict[tuple[str, ...], str]
-"""Header names, keyed by the path of the argument that each one repeats."""
+"""Header names, keyed by the path of the argument that each one carries."""
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TYPES = frozenset({"string", "integer", "boolean"})
-# The keywords of JSON Schema that contain schemas. Values such as `default` and `enum` are data.
+# The JSON Schema keywords that contain schemas. Values such as `default` and `enum` are data.
 _ONE = frozenset(
     {"items", "contains", "unevaluatedItems", "additionalProperties", "propertyNames"}
     | {"unevaluatedProperties", "not", "if", "then", "else", "contentSchema"}
@@ -140,7 +140,7 @@ _NAMED = frozenset({"patternProperties", "dependentSchemas", "$defs", "definitio
 
 
 class BadAnnotation(ValueError):
-    """A tool's `x-mcp-header` breaks an MCP rule; clients must leave out such a tool."""
+    """A tool's `x-mcp-header` breaks an MCP rule; clients must exclude the tool."""
 
 
 def header_paths(schema: Json) -> HeaderPaths:
@@ -248,7 +248,7 @@ class Receiver(Protocol):
     """Receives the server's frames; returns the id if a frame is a response."""
 
     def receive(self, frame: bytes) -> Id | None:
-        """Receive a frame at once."""
+        """Receive a frame immediately."""
 
     async def receive_large(self, frame: bytes) -> Id | None:
         """Receive a frame of more than `LARGE` bytes and decode it in a thread.
@@ -261,7 +261,7 @@ class Receiver(Protocol):
 
 
 Lost: TypeAlias = Callable[[Exception], None]
-"""Called with the reason why the connection broke."""
+"""Called with the error that broke the connection."""
 
 
 class Transport(ABC):
@@ -270,7 +270,7 @@ class Transport(ABC):
     closes_to_cancel = False
     """True if closing the response's stream cancels a stateless request."""
     has_headers = False
-    """True if a message's headers are sent."""
+    """True if the transport sends a message's headers."""
     can_send_now = False
     """True if `send_now` may send a message."""
 
@@ -291,19 +291,19 @@ class Transport(ABC):
     async def send(self, outgoing: Outgoing) -> None:
         """Send a message; raises NoAnswer.
 
-        Over HTTP this returns when the request's response has been received.
+        Over HTTP, this returns when the response has been received.
         """
 
     async def listen(self) -> None:  # noqa: B027 -- most transports have one stream
         """Start receiving messages on a second stream, in the stateful era."""
 
     async def identity(self) -> str:
-        """Return the credentials that requests carry; lists cached for others are not used."""
+        """Return the requests' credentials; lists cached under other credentials are not used."""
         return ""
 
     @abstractmethod
     async def close(self) -> None:
-        """Close the connection; never raises, and may be called twice."""
+        """Close the connection; never raises, and is safe to call more than once."""
 
 
 incoming_decoder = msgspec.json.Decoder(Incoming)

@@ -156,9 +156,9 @@ class HttpRequests:
     async def stream(
         self, method: str, headers: Mapping[str, str], body: bytes | None = None, url: str = ""
     ) -> AsyncIterator[HttpResponse]:
-        """Yield the response, whose body has not been read yet.
+        """Yield the response before its body has been read.
 
-        Raises NoAnswer, including in the block that reads the body.
+        Raises NoAnswer, including while the body is being read.
         """
         response: HttpResponse | None = None
         try:
@@ -224,7 +224,7 @@ class HttpRequests:
         return self.sent.masked(await response.read_up_to(_MAX_REFUSAL))
 
     def refusal(self, response: HttpResponse, body: bytes = b"") -> HttpRefused:
-        """Return the error for a response that has no answer, leaving out what the client sent."""
+        """Return the error for a response without a result, with the credentials masked."""
         shown = _redirect(response).encode() or body
         text = self.sent.masked(shown)[:1000].decode(errors="replace")
         where, advice = parse_url(response.url), ""
@@ -274,7 +274,7 @@ def _moved_to(response: HttpResponse) -> str | None:
 
 
 def _redirect(response: HttpResponse) -> str:
-    """Say where a refused redirect leads and why; empty for other responses."""
+    """Say where a redirect leads and why it is not followed; empty for other responses."""
     if not 300 <= response.status_code < 400 or "location" not in response.headers:
         return ""
     try:

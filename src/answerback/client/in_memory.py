@@ -1,4 +1,4 @@
-"""MCP to an App in this process: the test client for its tools."""
+"""MCP to an App in this process, for testing its tools."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class InMemory(Transport):
     async def open(self, receiver: Receiver, lost: Lost) -> None:
         self._receive = receiver.receive
         self._loop = asyncio.get_running_loop()
-        # Connections share the threads of a runtime that already serves the app.
+        # Connections share the threads of a runtime that is already serving the app.
         runtime = serving(self._app) or runtime_on_loop(self._app)
         self._engine = Engine(runtime, self._sign)
         lifespan = self._app.lifespan

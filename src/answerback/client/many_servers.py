@@ -53,7 +53,7 @@ class ManySessions:
         await asyncio.gather(*(server.close() for server in self.servers.values()))
 
     async def entries(self, kind: type[Listed], options: ClientOptions) -> list[Listed]:
-        """Return the entries of the servers that answer; `failures` names the others.
+        """Return the entries from the servers that answer; `failures` names the others.
 
         Tools and prompts are prefixed with their server's name.
         """
@@ -99,7 +99,7 @@ class ManySessions:
     async def result(
         self, method: str, params: Mapping[str, Any], options: ClientOptions
     ) -> JsonObject:
-        """Return the result for a prompt, named with its server's prefix, or for a template."""
+        """Send a request about a prompt, by its prefixed name, or about a template."""
         ref = params.get("ref", params)
         if "name" in ref:
             server, prompt = self._named(ref["name"])
@@ -165,7 +165,7 @@ class ManySessions:
         for each in late:
             text = f"did not answer within {self.wait:g} seconds; calls still wait for it"
             self.failures[asked[each]] = f"{asked[each]} {text}"
-            _LOGGER.warning("lists leave out a server: %s %s", asked[each], text)
+            _LOGGER.warning("a server is left out of lists: %s %s", asked[each], text)
         return {name: found[name] for name in self.servers if name in found}
 
     async def wait_for(self, name: str) -> str:
@@ -181,7 +181,7 @@ class ManySessions:
         return name in self.failures and self.servers[name]._session.is_opening
 
     def _named(self, name: str) -> tuple[RemoteServer, str]:
-        """Return the server with the longest name that is a prefix of *name*, and the rest."""
+        """Return the server whose name is the longest prefix of *name*, and the rest of *name*."""
         fitting = [each for each in self.servers if name.startswith(f"{each}_")]
         if not fitting:
             servers = list(self.servers)
@@ -214,11 +214,11 @@ class ManyServers(ServerMethods):
 
     @property
     def info(self) -> dict[str, ServerFacts]:
-        """The facts about each server, by server name."""
+        """Facts about each server, by server name."""
         return {name: server.info for name, server in self.servers.items()}
 
     async def wait_for(self, name: str) -> str:
-        """Wait while a tool's server is connecting; return that server's name, or "" if none is."""
+        """Wait for a tool's server if it is connecting; return its name, or "" if it is not."""
         return await self._session.wait_for(name)
 
     def options(self, **options: Unpack[CallOptions]) -> Self:

@@ -1,4 +1,4 @@
-"""RemoteServer: a connected server's tools, resources and prompts, and its tasks."""
+"""RemoteServer: a connected server's tools, resources, prompts and tasks."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ class ServerMethods:
     ) -> Reply[Any]:
         """Call a tool: `call("add", x=1)`, or `call("add", {"x": 1})` for any argument name.
 
-        *arguments* may have any names, including `into`. *into* is the data's type, as in `read`.
+        *arguments* may contain any name, including `into`. *into* is the data's type, as in `read`.
 
-        A failed connection or a time-out does not raise: the reply is a failure whose code is
-        UNAVAILABLE or TIMED_OUT, and its `error.details` has `may_have_run`.
+        A failed connection or a timeout does not raise. Instead, the reply has the error code
+        UNAVAILABLE or TIMED_OUT, and its `error.details` contains `may_have_run`.
         """
         given = {**(arguments or {}), **named}
         if into is None:
@@ -109,14 +109,14 @@ class ServerMethods:
         try:
             typed = typed_reader(into)
         except TypeError as exc:
-            hint = 'pass an argument of the tool in the mapping: call(name, {"into": …})'
+            hint = 'pass a tool argument named "into" in a mapping: call(name, {"into": …})'
             raise TypeError(f"{exc}; {hint}") from None
         return await typed.read_async(await self._session.call(name, given, self._options))
 
     async def start_task(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> StartedTask:
-        """Call a tool as a task and return at once; raises ToolError if the server refuses it."""
+        """Call a tool as a task without waiting; raises ToolError if the server refuses it."""
         return await self._session.start_task(name, {**(arguments or {}), **named}, self._options)
 
     async def read(self, uri: str) -> Reply[Any]:
@@ -128,7 +128,7 @@ class ServerMethods:
     ) -> FilledPrompt:
         """Return a prompt's messages; raises ToolError.
 
-        MCP sends arguments as text: anything but a string is sent as JSON, and None is left out.
+        MCP arguments are strings, so any other value is sent as JSON; None is left out.
         """
         params: JsonObject = {"name": name}
         given = {**(arguments or {}), **named}
@@ -184,8 +184,8 @@ class ServerMethods:
 class RemoteServer(ServerMethods):
     """A server that `connect` has opened a connection to.
 
-    `call` and `read` return a failed reply if something goes wrong. The other methods raise the
-    ToolError for that failure: TimedOut after a time-out, Unavailable if the connection failed.
+    `call` and `read` return a failed reply if something goes wrong. The other methods raise
+    a ToolError instead: TimedOut after a timeout, Unavailable if the connection failed.
     """
 
     _session: ClientSession | RestSession
@@ -208,20 +208,20 @@ async def opened(make: Callable[[], S]) -> S:
 
 
 def _text_of(value: object) -> str:
-    """Return the value as JSON, without quotes if that is a string, such as a date or an enum."""
+    """Return the value as JSON, without the quotes if it is a string, such as a date or an enum."""
     encoded = ENCODER.encode(value)
     return msgspec.json.decode(encoded, type=str) if encoded[:1] == b'"' else encoded.decode()
 
 
 _LOGGER = logger("answerback.client")
 _POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
-"""Seconds between polls if the server does not say, and the bounds if it does."""
+"""The default number of seconds between polls, and the bounds for an interval from the server."""
 _LOOK_TIMEOUT = 30.0
 _FAILURES = 5
 """How many polls in a row may fail, for example while the server restarts."""
 _NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,9})?(?:e\+[0-9]{1,2})?)"
 _NUMBERS = re.compile(f"{_NUMBER} of {_NUMBER}(?:: (.*))?", re.DOTALL)
-"""A task message with numbers, as Answerback servers write it: "3 of 10: reading"."""
+"""A task message with numbers, in the format that Answerback servers use: "3 of 10: reading"."""
 _FINAL = ("completed", "failed", "cancelled")
 
 
@@ -240,7 +240,7 @@ def has_tasks(facts: ServerFacts) -> bool:
 
 
 def _task_in(result: JsonObject) -> JsonObject | None:
-    """Return the task that a `tools/call` result names; None for any other result."""
+    """Return the task named in a `tools/call` result; None if there is none."""
     found = result if result.get("resultType") == "task" else result.get("task")
     is_task = isinstance(found, dict) and isinstance(found.get("taskId"), str)
     return found if is_task and "content" not in result else None
@@ -280,7 +280,7 @@ async def _cancel_when_made(session: ClientSession, creating: asyncio.Future[Jso
 
 
 class StartedTask:
-    """A task that `start_task` started. Only `cancel` cancels it."""
+    """A task started by `start_task`. Only `cancel` cancels it."""
 
     def __init__(
         self, session: ClientSession, options: ClientOptions, tool: str, result: JsonObject
@@ -291,15 +291,15 @@ class StartedTask:
         self._tool = tool
         self._task = None if task is None else RemoteTask(session, task, options.progress)
         self._result = result
-        """The result, if the server answered without a task."""
+        """The result, if the server did not create a task."""
 
     @property
     def id(self) -> str:
-        """The task's id; empty if the server answered without a task."""
+        """The task's id; empty if the server did not create a task."""
         return "" if self._task is None else str(self._task.params["taskId"])
 
     async def status(self) -> JsonObject:
-        """Fetch the server's description of the task, with its `status`; raises ToolError."""
+        """Fetch the server's description of the task, including its `status`; raises ToolError."""
         if self._task is None:
             return {"status": "completed"}
         return await self._session.result("tasks/get", self._task.params, self._options)
@@ -364,18 +364,18 @@ class RemoteTask:
             text = f"the task did not end within {deadline.seconds:g} seconds, and was cancelled"
             raise NoAnswer(text, code=TIMED_OUT, details=self.params) from None
         except asyncio.CancelledError:
-            # In the background: this coroutine must end now.
+            # Cancel it in the background, because this coroutine must end now.
             self._session.spawn(self.give_up())
             raise
 
     async def until_end(self, deadline: Deadline) -> JsonObject:
-        """Wait for the call's result; raises RpcError or NoAnswer. *deadline* counts its bytes."""
+        """Wait for the result, adding its size to *deadline*; raises RpcError or NoAnswer."""
         is_stateless = self._session.info.version.stateless
         while (status := self.shown.get("status")) not in _FINAL:
             self._report_progress()
             if status == "input_required":
                 if not is_stateless:
-                    break  # The server asks while its result is being requested.
+                    break  # The server asks its questions while the result is being requested.
                 if await self._answer():
                     continue
             await asyncio.sleep(self._next_pause())
@@ -461,7 +461,7 @@ class RemoteTask:
             await self._request("tasks/cancel", 1.0)
 
     def _next_pause(self) -> float:
-        """Return the next pause: short at first, as many tasks end soon, then the server's."""
+        """Return the next pause: short at first, since many tasks are quick, then the server's."""
         named = self.shown.get("pollIntervalMs", self.shown.get("pollInterval"))
         is_number = isinstance(named, int | float) and named == named
         wanted = float(named) / 1000 if is_number and named is not None else _POLL_SECONDS

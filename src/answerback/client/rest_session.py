@@ -42,7 +42,7 @@ from .targets import ServerEntry
 T = TypeVar("T", bound=msgspec.Struct)
 _JSON = {"accept": "application/json", "content-type": "application/json"}
 _POLL_SECONDS = 0.1
-"""Seconds between polls of a task; most of the waiting happens in the server."""
+"""Seconds between polls of a task; most of the waiting happens on the server."""
 _NO_PAGE = frozenset({404, 405})
 _NO_PAGE_CODES = (None, "ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED")
 _ABSENT = "a plain REST server only has tools: no resources, prompts or completions"
@@ -52,7 +52,7 @@ class RestSession:
     """Sends a RemoteServer's requests as HTTP requests; only tools are supported."""
 
     is_opening = False
-    """Always false: a request needs no open connection."""
+    """Always False, because requests need no open connection."""
 
     def __init__(
         self, entry: ServerEntry, auth: ClientAuth | None, limits: ReceivedLimits, *, strict: bool
@@ -72,7 +72,7 @@ class RestSession:
         return await under_policy(options, self._list) if kind is RemoteTool else []
 
     async def call(self, name: str, given: JsonObject, options: ClientOptions) -> Reply[Any]:
-        """Call a tool; a failed connection or a time-out results in a failed reply."""
+        """Call a tool; a failed connection or a timeout results in a failed reply."""
         known = self.known.get(name)
         is_safe = known is not None and known.tool.is_safe_to_repeat
 
@@ -105,7 +105,7 @@ class RestSession:
         raise NotFound(_ABSENT)
 
     async def open(self) -> None:
-        """Ask for the list of functions; raises ConnectError if the server cannot be reached."""
+        """Fetch the list of functions; raises ConnectError if the server cannot be reached."""
         self._http.open()
         try:
             await self._keep(await self._get("/functions"))
@@ -192,7 +192,7 @@ class RestSession:
         return read_it() if len(answer.body) <= LARGE else await asyncio.to_thread(read_it)
 
     async def _finished(self, made: HttpReply) -> HttpReply:
-        """Wait for the task that a response names and return its last response.
+        """Wait for the task named in a response and return its final response.
 
         The task is cancelled if the caller is cancelled or stops waiting.
         """
@@ -202,7 +202,7 @@ class RestSession:
         url, answer = urljoin(self.base, path), made
         try:
             while answer.status == 202 and b'"input_required"' not in answer.body:
-                # A server that ignores `Prefer` answers at once.
+                # A server that ignores `Prefer` responds immediately.
                 await asyncio.sleep(_POLL_SECONDS)
                 headers = {**_JSON, "Prefer": "wait=20"}
                 answer = await self._send("GET", url + "/result", headers)

@@ -29,7 +29,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class ListedEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The members that every entry in a server's lists has."""
+    """The members shared by all entries in a server's lists."""
 
     title: str | None = None
     """The name shown to people."""
@@ -63,7 +63,7 @@ class RemoteTool(ListedEntry, frozen=True, kw_only=True):
 
     @property
     def is_safe_to_repeat(self) -> bool:
-        """Whether the server says that a second call does no harm."""
+        """Whether the server says that the tool is safe to call again."""
         hints = self.annotations if isinstance(self.annotations, dict) else {}
         return hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
 
@@ -80,20 +80,20 @@ class RemoteResource(ListedEntry, frozen=True, kw_only=True):
     size: Any = None
     """The contents' size in bytes."""
     annotations: Any = None
-    """Audience, priority and last change."""
+    """The audience, the priority and the time of the last change."""
 
 
 class RemoteTemplate(ListedEntry, frozen=True, kw_only=True):
     """A template for resource URIs."""
 
     uri_template: str
-    """The URIs, such as users://{id}/profile (RFC 6570)."""
+    """The URI template, such as users://{id}/profile (RFC 6570)."""
     name: str = ""
     """The template's name."""
     mime_type: str | None = None
     """The media type of the contents."""
     annotations: Any = None
-    """Audience, priority and last change."""
+    """The audience, the priority and the time of the last change."""
 
 
 class RemotePrompt(ListedEntry, frozen=True, kw_only=True):
@@ -167,7 +167,7 @@ def resource_reply(result: JsonObject) -> Reply[Any]:
 
 
 def failed_call(error: NoAnswer | RpcError, known: KnownTool | None) -> Reply[Any]:
-    """Return the reply for a tool call that got no result; its hint also reaches models."""
+    """Return the reply for a tool call that got no result; its hint is also shown to models."""
     reply = failed_reply(error)
     is_safe = known is not None and known.tool.is_safe_to_repeat
     if reply.error is None or is_safe or not isinstance(error, NoAnswer) or not error.may_have_run:
@@ -178,7 +178,7 @@ def failed_call(error: NoAnswer | RpcError, known: KnownTool | None) -> Reply[An
 
 
 class KnownTool:
-    """A tool from the server's list, with everything that its calls need."""
+    """A tool from the server's list, with everything needed to call it."""
 
     def __init__(self, tool: RemoteTool, limits: ReceivedLimits) -> None:
         self.tool = tool
@@ -192,7 +192,7 @@ class KnownTool:
     def reply(self, result: Json, *, strict: bool) -> Reply[Any]:
         """Read this tool's result: a dict, or a plain REST response.
 
-        Data that breaks the output schema is a finding on the reply, or an error if *strict*.
+        Data that violates the output schema is a finding on the reply, or an error if *strict*.
         """
         reply = read_with(result, self._hints)
         if self.output_schema is None or reply.error is not None:
@@ -225,7 +225,7 @@ class KnownTool:
         return msgspec.structs.replace(reply, data=msgspec.UNSET, error=error, received=received)
 
     def _make_check(self) -> SchemaCheck:
-        """Make the schema check; without jsonschema-rs, it finds nothing."""
+        """Make the schema check; without jsonschema-rs, it always passes."""
         try:
             from ..types.schema_check import schema_check
 

@@ -60,7 +60,7 @@ _LISTS: dict[type[msgspec.Struct], _List] = {
 class _CachedList(msgspec.Struct):
     identity: str
     until: float
-    """The time until which the list is current."""
+    """When the list expires, in monotonic time."""
     value: list[Any]
 
 
@@ -78,7 +78,7 @@ class ServerLists:
     async def entries(self, kind: type[T], deadline: Deadline) -> list[T]:
         """Return the complete list, from the cache if the server allows it; raises ToolError.
 
-        While the server cannot be reached, the last list is returned.
+        If the server cannot be reached, the last list is returned.
         """
         identity = await self._identity()
         entry = self._cached.get(kind)
@@ -126,7 +126,7 @@ class ServerLists:
     async def schema_of(self, name: str, deadline: Deadline) -> KnownTool | None:
         """Return the tool with its output schema, to read a result that has already arrived.
 
-        The list is fetched once, with a short time-out; without it, the result is read unchecked.
+        The list is fetched once, with a short timeout; without it, the result is not checked.
         """
         if name in self._unlisted:
             return None
@@ -168,7 +168,7 @@ class ServerLists:
         return "" if make is None else await make().identity()
 
     async def _fetch(self, listed: _List, deadline: Deadline) -> tuple[list[Any], float]:
-        """Fetch a list's entries; return them and for how many seconds they may be cached."""
+        """Fetch a list; return its entries and how many seconds they may be cached for."""
         found: list[Any] = []
         seconds: list[float] = []
         params: JsonObject = {}
@@ -230,7 +230,7 @@ class ClientSubscriptions:
         (self._uris.add if wanted else self._uris.discard)(uri)
 
     async def renew(self, connection: ClientConnection) -> None:
-        """Subscribe again, in a new session."""
+        """Resubscribe in a new session."""
         if connection.facts.version.stateless:
             self.listen(connection)
             return
@@ -239,7 +239,7 @@ class ClientSubscriptions:
             await connection.request(asked)
 
     def listen(self, connection: ClientConnection) -> None:
-        """Open a stateless server's stream of wanted changes, replacing the previous one."""
+        """Open a stateless server's stream of requested changes, replacing the previous one."""
         if self._listening is not None:
             self._listening.cancel()
             self._listening = None

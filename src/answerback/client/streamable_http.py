@@ -20,13 +20,13 @@ _RETRY_SECONDS = 1.0
 _MIN_RETRY = 0.5
 """The minimum number of seconds to wait, whatever the server says."""
 _RESUMES = 5
-"""How many times a stream is resumed without a new event."""
+"""How many times in a row a stream is resumed without receiving a new event."""
 _MAX_RESUMES = 500
-"""How many times one call's stream is resumed, even if it has new events."""
+"""How many times one call's stream is resumed, even if new events arrive."""
 _OPEN_SECONDS = 0.5
 """Seconds to wait for the session's stream; some servers send its headers late."""
 _OVERLOADED = frozenset({429, 502, 503, 504})
-"""HTTP statuses that matter more than the error in the body: they mean "try again later"."""
+"""HTTP statuses that take precedence over the error in the body: they mean "try again later"."""
 _ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
@@ -131,7 +131,7 @@ class StreamableHttp(Transport):
     async def _take_refusal(
         self, response: HttpResponse, outgoing: Outgoing, *, in_session: bool
     ) -> None:
-        """Receive a JSON-RPC error as such; raise HttpRefused for any other body."""
+        """Deliver a JSON-RPC error as a message; raise HttpRefused for any other body."""
         if response.status_code == 404 and in_session:
             raise SessionLost("the server no longer knows the session", may_have_run=False)
         body = await self._http.refusal_body(response)
@@ -149,7 +149,7 @@ class StreamableHttp(Transport):
     async def _take_events(
         self, response: HttpResponse, id: Id | None, state: _StreamState
     ) -> bool:
-        """Receive the events; return True if the response to the request *id* was among them."""
+        """Receive the events; return True if the response to request *id* was among them."""
         is_answered = False
         try:
             async for event in ReceivedEvents(response.read_some, MAX_BYTES):
@@ -213,7 +213,7 @@ class StreamableHttp(Transport):
             return await self._take_events(response, outgoing_id, state)
 
     async def _listen(self) -> None:
-        """Receive messages that do not belong to a request; end if there is no such stream."""
+        """Receive messages outside of requests; return if the server has no stream for them."""
         state = _StreamState()
         while state.attempts <= _RESUMES or self._opened.is_set():
             state.attempts += 1

@@ -34,7 +34,7 @@ class TapLine(msgspec.Struct, omit_defaults=True):
 
 
 class Tap:
-    """Passes every message to a function, or writes it to a file that several servers share."""
+    """Passes every message to a function, or writes it to a file shared by several servers."""
 
     def __init__(self, tap: str | os.PathLike[str] | Watcher) -> None:
         self._watch = tap if callable(tap) else None
@@ -42,26 +42,26 @@ class Tap:
         if self._watch is None:
             path = self._path
             try:
-                # It contains all arguments and replies, which only this program's user may see.
+                # It will contain all arguments and replies, which only this program's user may see.
                 file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
                 is_empty = os.fstat(file).st_size == 0
                 os.close(file)
             except OSError as exc:
                 raise ConnectError(f"cannot record to {path}: {exc.strerror}") from None
             if not is_empty:
-                # An older recording must not be lost.
+                # Never overwrite an older recording.
                 text = f"{path} already has a recording; remove it, or choose another file for tap="
                 raise ConnectError(text)
 
     def transports(
         self, makers: tuple[Callable[[], Transport], ...], server: str
     ) -> tuple[Callable[[], Transport], ...]:
-        """Return a server's transports, each with this tap."""
+        """Wrap each of a server's transports with this tap."""
         watch = self._watch or partial(self._write, server)
         return tuple(partial(_Tapped, make, watch) for make in makers)
 
     def _write(self, server: str, direction: str, frame: bytes) -> None:
-        """Write each message's line at once, so that a crash loses none."""
+        """Write each message immediately, so that none is lost in a crash."""
         line = TapLine(direction, time.time(), server)
         try:
             frame.decode()

@@ -49,7 +49,7 @@ class HostContext(msgspec.Struct, frozen=True):
 
     workspace: Path
     start: str | None = None
-    """Where servers without `cwd` start; None means this process's folder."""
+    """The working directory of servers without `cwd`; None means this process's."""
     variables: dict[str, str] = {}
 
     @classmethod
@@ -100,7 +100,7 @@ class HostContext(msgspec.Struct, frozen=True):
         return found
 
     def path(self, given: str) -> Path:
-        """Return a path from the file; a relative one is relative to the workspace."""
+        """Resolve a path from the file, relative to the workspace."""
         return self.workspace / Path(given).expanduser()
 
 
@@ -255,7 +255,7 @@ def read_config(config: Mapping[str, Any], file: Path | None = None) -> ServerEn
 
 
 def _with_project(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Add the servers that `~/.claude.json` has for the current folder or a parent folder."""
+    """Add the servers that `~/.claude.json` lists for the current folder or a parent folder."""
     projects = config.get("projects")
     if not isinstance(projects, Mapping):
         return config
@@ -301,7 +301,7 @@ def _read_entry(entry: Json, name: str, host: HostContext) -> ServerEntry:
     except LookupError as exc:
         raise BadTarget(f"{name} {exc}") from None
     if isinstance(filled.get("command"), Mapping):
-        # Zed's older files have an object with path, args and env.
+        # Older Zed files have an object with path, args and env.
         filled = {**filled["command"], "command": filled["command"].get("path")}
     command = filled.get("command") or ()
     words = [command] if isinstance(command, str) else list(command)
@@ -327,7 +327,7 @@ def _read_entry(entry: Json, name: str, host: HostContext) -> ServerEntry:
 
 
 def _environment(filled: Mapping[str, Any], name: str, host: HostContext) -> dict[str, str]:
-    """Return an entry's variables, on top of those in its `envFile`."""
+    """Return an entry's variables, which override those in its `envFile`."""
     given = filled.get("env") or filled.get("environment") or {}
     env = {str(key): str(value) for key, value in given.items()}
     if not filled.get("envFile"):
@@ -347,9 +347,9 @@ def make_transports(
     inherit: bool,
     stderr: Callable[[str], object] | None,
 ) -> tuple[Callable[[], Transport], ...]:
-    """Return functions that make the transports to a server, in the order in which to try them.
+    """Return functions that make the transports to a server, in the order to try them.
 
-    With *inherit*, a child has this process's whole environment; *stderr* is called with
+    With *inherit*, a child inherits this process's whole environment; *stderr* is called with
     each line of its stderr.
     """
     if entry.app is not None:

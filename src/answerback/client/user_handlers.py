@@ -50,7 +50,7 @@ class ElicitationRequest(msgspec.Struct, frozen=True):
     url: str = ""
     """The page to visit."""
     id: str = ""
-    """The id of a page visit; the server later reports that it is complete."""
+    """The id of a page visit, which the server uses to report that it is complete."""
 
 
 class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +150,7 @@ class _Form(msgspec.Struct):
     required: list[str] = []
 
     def with_defaults(self, content: JsonObject) -> JsonObject:
-        """Return the content with default values filled in; raises RpcError if it does not fit."""
+        """Return the content with default values filled in; raises RpcError if it is invalid."""
         fields = {key: each for key, each in self.properties.items() if isinstance(each, dict)}
         defaults = {key: field["default"] for key, field in fields.items() if "default" in field}
         filled = defaults | content
@@ -168,7 +168,7 @@ class _Form(msgspec.Struct):
 
 
 def _as_answer(given: object) -> JsonObject:
-    """Read an answer: a dict accepts with this content, True accepts, None and False decline."""
+    """Convert an answer: a dict accepts with that content, True accepts, None and False decline."""
     if given is None or given is False:
         return {"action": "decline"}
     if given is True:
@@ -234,7 +234,7 @@ class InputRounds:
         self._visits = 0
 
     async def result(self, found: JsonObject | RpcError) -> JsonObject:
-        """Return the result; *found* came from the first request. Raises RpcError or NoAnswer."""
+        """Return the result; *found* is the first response. Raises RpcError or NoAnswer."""
         asked, rounds = self._asked, 0
         while True:
             if isinstance(found, RpcError):
@@ -256,7 +256,7 @@ class InputRounds:
 
     @contextmanager
     def _users_time(self) -> Iterator[None]:
-        """Pause the call's deadlines while the user is being asked."""
+        """Pause the call's deadlines while waiting for the user."""
         began = self._loop.time()
         try:
             with clocks_paused((self._asked.deadline, *RUNNING.get())):
@@ -302,7 +302,7 @@ class InputRounds:
         return answer
 
     async def _visit(self, error: RpcError) -> bool:
-        """Ask the user to visit an error's pages; return False if the error remains.
+        """Ask the user to visit the pages in an error; return False if the error is final.
 
         A user who has agreed is not asked again; the server is given time to notice the visit.
         """
@@ -326,7 +326,7 @@ class InputRounds:
             return await self._connection.ask_user(method, params)
 
     async def _wait_for_visit(self, visit: str | None) -> bool:
-        """Wait briefly for a page to be completed; return False if the user has taken too long."""
+        """Wait briefly for a page visit to complete; return False if the user took too long."""
         if self._user_seconds >= _VISIT_SECONDS:
             return False
         self._visits += 1

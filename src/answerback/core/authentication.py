@@ -38,7 +38,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def key(self) -> bytes:
-        """A digest of issuer and subject: the same for all of a user's tokens."""
+        """A digest of the issuer and subject, the same for all of a user's tokens."""
         return _digest(self)[:8]
 
     def __repr__(self) -> str:
@@ -46,7 +46,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
 
 def owner_of(user: object) -> str:
-    """Return the name that owns a user's tasks and replies; empty if *user* is not a `User`."""
+    """Return the owner name for a user's tasks and replies; empty if *user* is not a `User`."""
     return _digest(user)[:16].hex() if isinstance(user, User) else ""
 
 
@@ -63,7 +63,7 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     status: Literal[400, 401, 403] = 401
-    """The HTTP status of the answer."""
+    """The HTTP status of the response."""
     error: str | None = None
     """"invalid_token", "insufficient_scope" or "invalid_request"; None if no token was sent."""
     description: str = ""
@@ -102,7 +102,7 @@ class CannotAuthenticate(AnswerbackError):
 
 
 class AuthPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page served for the authenticator, without credentials."""
+    """A page that is served for the authenticator and needs no credentials."""
 
     answer: Callable[[bytes], bytes]
     """Returns JSON for the request's body; if it raises an AnswerbackError, the error is sent."""
@@ -170,7 +170,7 @@ class AppAuth(Authenticator):
     has_logins: bool = True
     """Whether users log in; if not, programs have keys."""
     without_credentials: str = "This needs a token: send it as Authorization: Bearer TOKEN"
-    """The message to a client that sent no credentials."""
+    """The message for a client that sent no credentials."""
 
     @property
     def anonymous(self) -> bool:
@@ -240,7 +240,7 @@ def checked_authenticator(given: object) -> AppAuth:
 
 
 def bearer_challenge(challenge: Challenge, **more: str) -> str:
-    """Return the value of `WWW-Authenticate` (RFC 6750); *more* has extra parameters."""
+    """Return the value of `WWW-Authenticate` (RFC 6750); *more* holds extra parameters."""
     parameters = {
         "error": challenge.error or "",
         "error_description": challenge.description if challenge.error else "",

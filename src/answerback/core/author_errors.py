@@ -44,7 +44,7 @@ _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
 def author_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Return the traceback without our frames and importlib's before and after the author's."""
+    """Return the traceback without our and importlib's frames around the author's."""
     while trace is not None and _is_internal(trace):
         trace = trace.tb_next
     frame = trace
@@ -61,7 +61,7 @@ def _is_internal(trace: TracebackType) -> bool:
 
 
 class HideLibraryFrames:
-    """Hides the library's frames in the traceback if the library rejects an argument.
+    """Hides the library's frames in the traceback when the library rejects an argument.
 
     Exceptions from the author's code and from other libraries keep all their frames.
     """
@@ -82,9 +82,9 @@ T = TypeVar("T")
 
 
 class Unawaited(Generic[T]):
-    """The coroutine of a function that must be awaited; *advice* says what to write.
+    """Wraps the coroutine of a function that must be awaited; *advice* says what to write.
 
-    Without it, `if ctx.elicit("Delete all?", bool):` would be true whatever the user answers. It
+    Without it, `if ctx.elicit("Delete all?", bool):` would be true whatever the user answered. It
     has the methods of a coroutine, so asyncio accepts it as one. It does not inherit
     from `Coroutine`, which would make `isinstance` slow.
     """

@@ -105,7 +105,7 @@ _INSTEAD = {
 
 
 class _HintsAtArguments(msgspec.StructMeta):
-    """Says what to write instead of an argument of another library's image class."""
+    """Suggests a replacement for an argument of another library's image class."""
 
     # Hidden from type checkers, which would otherwise stop checking the arguments.
     if not TYPE_CHECKING:
@@ -166,7 +166,7 @@ class _Media(_Bytes, frozen=True, kw_only=True):
 
 
 def _bytes_of(data: object, what: str, instead: str) -> bytes:
-    """Return the bytes from base64 text, the form that protocols and many libraries use."""
+    """Decode base64 text, which protocols and many libraries use for bytes."""
     if not isinstance(data, str):
         raise TypeError(f"{what} must be bytes, not {type(data).__name__}")
     from base64 import b64decode
@@ -174,7 +174,7 @@ def _bytes_of(data: object, what: str, instead: str) -> bytes:
     try:
         return b64decode(data, validate=True)
     except ValueError:
-        raise ValueError(f"{what} is a str that is not base64; give {instead}") from None
+        raise ValueError(f"{what} is a str that is not base64; pass {instead}") from None
 
 
 def check_meta(meta: object, place: Place, argument: str = "meta") -> None:
@@ -192,7 +192,7 @@ class Image(_Media, frozen=True):
     type: ClassVar[Literal["image"]] = "image"
     """The block's type in MCP."""
     if TYPE_CHECKING:
-        # Type checkers use a field's type as the argument's.
+        # Type checkers use a field's type as the argument's type.
         def __init__(
             self,
             data: bytes | str = b"",
@@ -321,7 +321,7 @@ BLOCKS = (Text, Image, Audio, Link, Embedded)
 
 
 def changed_block(block: Block, **changes: object) -> Block:
-    """Return a copy with *changes*, without checking `_meta`, which may be another server's."""
+    """Return a copy with *changes*; `_meta` is not checked, because it may be another server's."""
     changed: Block = cast("Any", block).__copy__()
     for name, value in changes.items():
         msgspec.structs.force_setattr(changed, name, value)
@@ -348,12 +348,12 @@ METHODS: dict[str, type[Block]] = {
     "to_audio_content": Audio,
     "to_resource_content": Embedded,
 }
-"""The methods that make a block from FastMCP's and the SDK's `Image`, `Audio` and `File`."""
+"""The methods of FastMCP's and the SDK's `Image`, `Audio` and `File` that create a block."""
 
 
 @lru_cache(maxsize=1_000)
 def block_class(kind: type) -> type[Block] | None:
-    """Return our block class for a class whose objects are blocks; None for any other class."""
+    """Return our class for a block class from any library; None for any other class."""
     for base in kind.__mro__:
         if base in BLOCKS:
             return base
@@ -403,7 +403,7 @@ def our_icons(icons: Iterable[Any]) -> tuple[Icon, ...]:
 def content_of(value: object, *, only: bool = False) -> tuple[Any, ...] | None:
     """Return the content block or list of blocks as a tuple; None for any other value.
 
-    Strings become text blocks if *only* blocks are declared, or if the list also has a block.
+    Strings become text blocks if *only* blocks are declared, or if the list also contains a block.
     """
     if not isinstance(value, list | tuple):
         return (value,) if is_block(value) else None

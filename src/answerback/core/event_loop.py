@@ -1,4 +1,4 @@
-"""The running event loop, without importing asyncio, and background work on it."""
+"""Finds the running event loop without importing asyncio, and runs background tasks on it."""
 
 from __future__ import annotations
 

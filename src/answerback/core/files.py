@@ -10,17 +10,17 @@ _ALL_USERS = 0o007
 
 
 def make_private(path: str, *, beside: tuple[str, ...] = ()) -> None:
-    """Create the file for its owner only, or restrict an existing one that all users can open.
+    """Create a file that only its owner can open, or restrict one that all users can open.
 
     *beside* lists the suffixes of files that SQLite may have left next to it. A file that only
-    its group can open is left alone, because somebody chose that.
+    its group can open is left alone, because that was set on purpose.
     """
     # For a dangling link, the file is created where the link points.
     target = os.path.realpath(path)
     try:
         os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        # It is not opened: closing it would drop this process's SQLite locks.
+        # Do not open it: closing it would drop this process's SQLite locks.
         for each in (target, *(target + ending for ending in beside)):
             # It may not exist, or may belong to another user.
             with suppress(OSError):
@@ -30,7 +30,7 @@ def make_private(path: str, *, beside: tuple[str, ...] = ()) -> None:
 
 
 class FileMoved(FileNotFoundError):
-    """The open file is no longer at its path. A new file can be opened there at once."""
+    """The open file is no longer at its path. A new file can be opened there immediately."""
 
 
 class FileRemoved(FileMoved):
@@ -38,7 +38,7 @@ class FileRemoved(FileMoved):
 
 
 class FileEmptied(FileMoved):
-    """The open file was emptied, as logrotate's `copytruncate` does after copying the file."""
+    """The open file was emptied, for example by logrotate's `copytruncate` after copying it."""
 
 
 class FileIdentity:

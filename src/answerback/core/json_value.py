@@ -1,11 +1,11 @@
-"""Names for JSON values in annotations, and checks for their kinds."""
+"""Type aliases for JSON values, and checks for their types."""
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias, TypeGuard
 
 Json: TypeAlias = object
-"""A value that JSON can express. Check its kind before use: `isinstance(…, dict)`.
+"""A value that JSON can express. Check its type before use: `isinstance(…, dict)`.
 
 A recursive type would say more, but msgspec does not support one, and type checkers do not accept
 a `list[str]` or `dict[str, str]` for it.
@@ -15,7 +15,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Return whether *value* is a JSON number: a Python bool is an int, but not a JSON number."""
+    """Return whether *value* is a JSON number; a bool is an int in Python, but not in JSON."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

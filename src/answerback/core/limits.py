@@ -58,12 +58,12 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
 class ReplyLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the full replies that are stored for clients that received only a part.
 
-    The owner is the user, else the MCP session, else the client's address. Above an owner's limit,
-    its oldest reply is removed; above a limit for all owners, the oldest of the largest owners.
+    The owner is the user, else the MCP session, else the client's address. When an owner exceeds
+    its limit, its oldest reply is removed; beyond a total limit, the largest owners lose theirs.
     """
 
     count: int = 10_000
-    """How many replies are stored for all owners."""
+    """How many replies are stored in total."""
     total_bytes: int = 256 * 1024 * 1024
     """The total size of all replies; beyond a few megabytes, they are stored on disk."""
     per_owner: int = 100
@@ -96,16 +96,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 1000
     """How many calls may be in flight at a time; further calls are refused with UNAVAILABLE."""
     seconds: float | None = None
-    """The time-out for tools without their own `timeout`; None means no time-out."""
+    """The timeout for tools without their own `timeout`; None means no timeout."""
     wait: float = 30.0
     """How many seconds a call waits for a thread if no running call ends; then it is refused."""
     gates: float = 10.0
     """How many seconds a gate may take; a call whose gate takes longer is refused."""
     shutdown: float = 30.0
-    """How many seconds running calls have to finish at shutdown, and the lifespan has to end."""
+    """How many seconds running calls and the lifespan each have to finish at shutdown."""
 
     values: int = 200_000
-    """How many values a call's arguments may have if pydantic reads any of them."""
+    """How many values a call's arguments may contain if pydantic reads any of them."""
     tasks: TaskLimits = TaskLimits()
     """How many tasks may exist, how large their results may be, and how long they are kept."""
     replies: ReplyLimits = ReplyLimits()
@@ -148,13 +148,13 @@ MAX_VALUES = 1_000_000
 MAX_BLOCKS = 10_000
 """Maximum blocks in a reply, contents in a resource, messages in a prompt, entries in a list."""
 MAX_LIST_BYTES = 16 * 1024 * 1024
-"""Once a list's pages reach this total size, no further page is requested."""
+"""Once a list's pages reach this total size, no more pages are requested."""
 MAX_INNER_BYTES = 16 * 1024 * 1024
 """The largest text block in a reply that is parsed as JSON."""
 MAX_REPAIRED_BYTES = 4 * 1024 * 1024
 """The largest text block that is repaired if it is almost valid JSON."""
 LARGE = 64 * 1024
-"""Larger messages are decoded and read on a thread, while the caller's time-out keeps running."""
+"""Larger messages are decoded and read on a thread, while the caller's timeout keeps running."""
 MANY_BLOCKS = 500
 """A reply with more blocks than this is also read on a thread, however small it is."""
 

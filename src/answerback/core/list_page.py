@@ -34,7 +34,7 @@ class Page(_Items[T], Generic[T], frozen=True, kw_only=True):
 
 
 class StoredPart(msgspec.Struct, frozen=True, array_like=True):
-    """The rest of a stored list: its items from *offset* on."""
+    """The rest of a stored list: its items starting at *offset*."""
 
     id: str
     """The stored reply's id."""

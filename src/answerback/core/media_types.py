@@ -1,4 +1,4 @@
-"""Base64, and the media type of its bytes, recognised by their magic number."""
+"""Decodes base64, and detects the media type of bytes by their magic number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAGIC = {
     b"ID3": _MP3,
     b"%PDF-": "application/pdf",
 }
-# Other names in use for the same media type.
+# Other names for the same media type.
 _ALIASES = {
     _JPEG: {"image/jpg", "image/pjpeg"},
     _PNG: {"image/x-png", "image/apng"},
@@ -40,15 +40,15 @@ def decode_base64(data: str) -> bytes | None:
 
 
 def normalized_base64(data: str) -> str | None:
-    """Return *data* as standard base64. It may have line breaks, lack padding or use the URL-safe
-    alphabet; for anything else, return None."""
+    """Return *data* as standard base64, or None if it is not base64. Line breaks, missing padding
+    and the URL-safe alphabet are accepted."""
     text = "".join(data.split()).replace("-", "+").replace("_", "/").rstrip("=")
     text += "=" * (-len(text) % 4)
     return text if decode_base64(text) is not None else None
 
 
 def detected_media_type(data: str) -> str | None:
-    """Return the media type of the bytes whose base64 is *data*, if it is listed above."""
+    """Return the media type of base64 *data*, if it is listed above."""
     return media_type_of(decode_base64(data[:_HEAD]) or b"")
 
 
@@ -66,7 +66,7 @@ def media_types_agree(declared: str, detected: str) -> bool:
 
 
 def is_media_type_of(kind: str, mime: str) -> bool:
-    """Return whether *mime* may be the media type of an image or audio, according to *kind*."""
+    """Return whether *mime* is a valid media type for *kind*, "image" or "audio"."""
     if not MEDIA_TYPE.fullmatch(mime):
         return False
     return mime.lower().startswith(f"{kind}/") or mime.lower() == "application/ogg"

@@ -21,8 +21,8 @@ MCP_APPS = "MCP Apps 2026-01-26, ext-apps 2.0.4"
 Place: TypeAlias = Literal["tool", "result", "resource", "content", "block", "request"]
 """The object that the `_meta` belongs to.
 
-A resource is an entry in a list, a content is sent by `resources/read` or held by an embedded
-resource, and a block is any other content block.
+"resource" is an entry in a list, "content" is sent by `resources/read` or held by an embedded
+resource, and "block" is any other content block.
 """
 
 
@@ -190,7 +190,7 @@ KEYS: tuple[MetaKey, ...] = (
     MetaKey("mcp/www_authenticate", CHALLENGES, _RESULT, APPS_SDK),
     # The user's language, such as en-GB.
     MetaKey("openai/locale", TEXT, _REQUEST, APPS_SDK),
-    # The user's program.
+    # The user's client, as a user agent string.
     MetaKey("openai/userAgent", TEXT, _REQUEST, APPS_SDK),
     # Roughly where the user is.
     MetaKey("openai/userLocation", LOCATION, _REQUEST, APPS_SDK),
@@ -353,7 +353,7 @@ _GIVEN_BY: dict[Place, str] = {
     "result": "success(meta=…) or failure(meta=…)",
     "content": "app.widget(…) or app.resource(uri, content_meta=…)",
 }
-"""How an author sets a key, by the first place that it may occur in."""
+"""How an author sets a key, by the first place where it may occur."""
 
 _SENT_BY_CLIENTS = "clients send it; read it from ctx.request.hints"
 
@@ -377,7 +377,7 @@ def check_meta(
     """Raise TypeError or ValueError if a host key is misplaced or has a wrong value.
 
     *argument* is the name of the author's parameter. A value that is not a dict is not checked
-    here: it is rejected later, with the whole reply or the tool's options. *misspelt* receives
+    here: it is rejected later, along with the reply or the tool's options. *misspelt* receives
     the message about a key that is probably misspelt.
     """
     if not isinstance(meta, dict):
@@ -413,7 +413,7 @@ def _check_value(value: Any, kind: ValueKind, path: str) -> None:
 
 @lru_cache(256)
 def _near_key(name: str) -> str | None:
-    """Call `_near` and cache the result: every reply may have the same unknown host key."""
+    """Call `_near` and cache the result, because every reply may have the same unknown host key."""
     return _near(name, sorted(_NAMES))
 
 

@@ -79,7 +79,7 @@ class Abilities(msgspec.Struct, frozen=True):
     roots: bool = False
     """Whether the client can list its roots: the directories a tool may work in."""
     ask_again: bool = False
-    """Whether the user answers at once, at a terminal, and is asked again after a bad answer."""
+    """Whether the user answers immediately at a terminal and is asked again after a bad answer."""
 
 
 NO_ABILITIES = Abilities()
@@ -106,9 +106,9 @@ class Cancellation:
     """Whether the client is no longer waiting for the outcome."""
 
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call *callback* when the call is cancelled, or at once if it already is.
+        """Call *callback* when the call is cancelled, or immediately if it already has been.
 
-        It is called on the thread that cancels. Returns a function that removes the callback.
+        It is called on the cancelling thread. Returns a function that removes the callback.
         """
         # Atomic, so that two threads get the same list. Most calls need no list.
         vars(self).setdefault("_callbacks", []).append(callback)
@@ -117,7 +117,7 @@ class Cancellation:
         return partial(self._remove, callback)
 
     def cancel(self) -> None:
-        """Note that the client is no longer waiting for the outcome, and call the callbacks."""
+        """Record that the client is no longer waiting for the outcome, and call the callbacks."""
         self.cancelled = True
         self._call_back()
 
@@ -176,15 +176,15 @@ class Peer(Cancellation):
         """Close the response stream; the client may resume it."""
 
     async def ask(self, question: Question) -> Any:
-        """Ask, and return MCP's result; raise NeedsInput if the answer comes with a later call."""
+        """Ask, and return MCP's result; raise NeedsInput if a later call will bring the answer."""
         raise NeedsInput({"question": question})
 
 
 def find_answer(question: Question, number: int, answers: Mapping[str, Any]) -> Json:
-    """Return the answer from *answers*, received before the call ran; else raise NeedsInput.
+    """Return the answer from *answers*, received before the call ran, or raise NeedsInput.
 
     A question without a key is identified by its *number* in the call and its digest, so an answer
-    fits only its own question.
+    matches only its own question.
     """
     key = question.key
     if not key:

@@ -63,7 +63,7 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     details: Any = None
     """JSON for programs."""
     retryable: bool | None = None
-    """Whether the same call may succeed later; None leaves it to the code."""
+    """Whether the same call may succeed later; None if the code decides."""
     hint: str | None = None
     """What the caller can do."""
     kind: str | None = None
@@ -72,12 +72,12 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     @classmethod
     def of(cls, exc: ToolError) -> Error:
         """Return the error for an exception."""
-        # A subclass may pass on an exception without a message.
+        # A subclass may be raised with an exception instead of a message.
         argument = exc.args[0] if len(exc.args) == 1 else None
         code = code_name(exc.code)
         is_chained = not exc.message and isinstance(argument, BaseException)
         message: Any = argument if is_chained else exc.message or str(exc) or words_of(code)
-        # Every error without a kind has the kind of UNKNOWN_ERROR.
+        # Errors without a kind have the kind UNKNOWN_ERROR.
         kind = exc.kind if exc.kind not in (code, UNKNOWN_ERROR) else None
         details = exc.details
         if exc.retry_after is not None and (details is None or isinstance(details, dict)):
@@ -91,7 +91,7 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """A list or string in the data of which only part is sent."""
+    """A list or string in the data that is sent only in part."""
 
     path: str
     """The path in the returned data: "items", "user.posts", "" for the data itself."""
@@ -104,13 +104,13 @@ class Cut(msgspec.Struct, frozen=True):
 
 
 class Received(msgspec.Struct, frozen=True):
-    """The source of a reply made by `read`: the value, where its data was found, what was wrong."""
+    """The source of a reply made by `read`: the value, where its data was, and what was wrong."""
 
     raw: Any = None
     data_from: str | None = None
     findings: tuple[Any, ...] = ()
     hidden_failures: Callable[[Reply[Any]], tuple[Any, ...]] | None = None
-    """Finds signs of a failure in a successful reply; it runs only if `findings` is read."""
+    """Finds signs of a failure in a successful reply; called only when `findings` is read."""
 
 
 class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
@@ -136,7 +136,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     contract: Contract | None = None
     """The called app's contract; only `app.call` sets it."""
     cuts: tuple[Cut, ...] = ()
-    """What was left out, because the reply was larger than its tool's budget."""
+    """What was left out because the reply exceeded its tool's budget."""
     received: Received | None = None
     """The source of a reply made by `read`; it holds `raw`, `data_from` and `findings`."""
 
@@ -213,7 +213,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     def to(self, dialect: Dialect = "mcp") -> dict[str, Any]:
         """Return the JSON object that *dialect* sends for this reply.
 
-        The contract is the called app's; for a reply that no app made, it is `envelope` for the
+        The contract is the called app's; for a reply not made by an app, it is `envelope` for the
         envelope dialect and `standard` for the others.
         """
         from ..dialects import as_sent
@@ -268,8 +268,8 @@ def success(
 ) -> Reply[Any, Any]:
     """Make a successful reply from *text*, *data* or both; *content* follows the text.
 
-    A first argument that is not text is the data: `success({"created": 1})`. If the data has a
-    `textContent` member, it becomes the text.
+    A first argument that is not text is used as the data: `success({"created": 1})`. If it has a
+    `textContent` member, that becomes the text.
     *meta* is for hosts and widgets; models do not read it. A misspelt host key causes a warning.
     """
     if unknown:
@@ -340,7 +340,7 @@ def failure(
     if code == UNKNOWN_ERROR and kind is not None:
         code = kind
     if isinstance(code, dict):
-        raise TypeError(f"code={code!r} should be a str; metadata is given by name, meta=…")
+        raise TypeError(f"code={code!r} should be a str; pass metadata as meta=…")
     code = code_name(code)
     if meta:
         check_meta(meta, "result")

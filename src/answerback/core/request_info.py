@@ -1,6 +1,6 @@
 """RequestInfo: what a tool can find out about the request that called it.
 
-Each wire has a subclass that reads a member only when it is used, so other calls pay nothing.
+Each wire has a subclass that reads each member lazily, so calls that do not use it pay nothing.
 A member is None on a wire that does not have it.
 """
 
@@ -39,7 +39,7 @@ class ClientHints(msgspec.Struct, frozen=True):
     locale: str | None = None
     """The user's language, such as "en-GB"."""
     user_agent: str | None = None
-    """The user's program."""
+    """The user's client, as a user agent string."""
     location: Location | None = None
     """Roughly where the user is."""
     subject: str | None = None
@@ -154,7 +154,7 @@ class RequestInfo:
 
     @cached_property
     def session(self) -> str | None:
-        """Identifies the MCP session in all its requests, but is not the session id itself."""
+        """The same for every request in an MCP session, but not the session id itself."""
         return None
 
     @cached_property
@@ -201,7 +201,7 @@ LOGS_IN_BY_RESULT: tuple[HostName, ...] = ("chatgpt",)
 
 
 def detect_host(user_agent: str | None, client: str | None) -> HostName:
-    """Return the host named in the `User-Agent`, else the one that the client's name suggests."""
+    """Return the host named in the `User-Agent`, or else the one the client's name suggests."""
     for text in (user_agent, client):
         folded = (text or "").lower()
         for host, words in _WORDS:
@@ -211,7 +211,7 @@ def detect_host(user_agent: str | None, client: str | None) -> HostName:
 
 
 def is_endpoint(url: str) -> bool:
-    """Return whether *url* is an endpoint's full URL: https, or local http; with a path."""
+    """Return whether *url* is a full endpoint URL: https or local http, with a path."""
     return bool(_ENDPOINT.fullmatch(url))
 
 

@@ -31,7 +31,7 @@ _WORDS = ("password", "passphrase", "passcode", "secret", "apikey", "privatekey"
 
 
 def is_secret_name(name: str, aliases: frozenset[str] = frozenset()) -> bool:
-    """Return whether a member with this name probably holds a secret, or is one of *aliases*."""
+    """Return whether a member with this name probably holds a secret; *aliases* always do."""
     if name in aliases:
         return True
     if len(name) > _MAX_LENGTH:
@@ -46,9 +46,9 @@ def is_secret_name(name: str, aliases: frozenset[str] = frozenset()) -> bool:
 
 
 def is_secret_path(path: str, aliases: frozenset[str] = frozenset()) -> bool:
-    """Return whether one of the names on a path such as `login.keys[0]` is a secret's name."""
+    """Return whether any name in a path such as `login.keys[0]` is a secret's name."""
     quoted = _BRACKETS.split(path)
-    # A dot separates two names, or belongs to a name in quotes.
+    # A dot separates two names or is part of a quoted name.
     names = {*quoted, *(name for each in quoted for name in each.split("."))}
     return any(is_secret_name(name, aliases) for name in names)
 
@@ -61,9 +61,9 @@ def has_secret_name(text: str) -> bool:
 
 
 def aliases_of_secrets(values: Iterable[tuple[str, ...]]) -> frozenset[str]:
-    """Return all the names of each value that has a secret's name among them.
+    """Return all the names of each value that has a secret's name.
 
-    Each of *values* holds one value's names, such as a parameter's name and its alias.
+    Each item in *values* lists one value's names, such as a parameter's name and its alias.
     """
     return frozenset(name for names in values if any(map(is_secret_name, names)) for name in names)
 
@@ -165,7 +165,7 @@ def _looks_random(token: str) -> bool:
 
 
 def _is_web_token(token: str) -> bool:
-    """Return whether the first part is a JSON web token's header; cursors resemble tokens."""
+    """Return whether the first part is a JSON Web Token header; cursors look like tokens too."""
     head, payload = map(decode_base64, token.split(".")[:2])
     try:
         header = json.loads(head)
@@ -184,7 +184,7 @@ def _is_name_and_password(encoded: str) -> bool:
 
 
 def decode_base64(part: str) -> bytes:
-    """Return the bytes from base64 in either alphabet; empty if *part* is not base64."""
+    """Decode base64 in either alphabet; return empty bytes if *part* is not base64."""
     try:
         return urlsafe_b64decode(part.rstrip("=") + "=" * (-len(part.rstrip("=")) % 4))
     except ValueError:
@@ -246,7 +246,7 @@ class Secret(NamedTuple):
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Test text or its JSON encoding quickly; False means that there is no secret."""
+    """Quickly check text or its JSON encoding; False means that there is no secret."""
     for letter, pattern in _CLUES:  # noqa: SIM110 -- any() takes twice as long
         if letter in text and pattern.search(text):
             return True
@@ -254,7 +254,7 @@ def may_hold_secrets(text: str) -> bool:
 
 
 def secrets_in(text: str) -> Iterator[Secret]:
-    """Yield the secrets in the text; placeholders and well-known examples are left out."""
+    """Yield the secrets in the text; placeholders and well-known examples are skipped."""
     if may_hold_secrets(text):
         for kind, pattern, is_real in _KINDS:
             for found in pattern.finditer(text):
@@ -266,16 +266,16 @@ def secrets_in(text: str) -> Iterator[Secret]:
 _MAX_VALUES = 2_000
 # A shorter value occurs inside many words, and masking it would make the text unreadable.
 _MIN_LENGTH = 4
-# How much of a value is enough to recognise it if the rest was cut off.
+# How many characters are enough to recognise a value if the rest was cut off.
 _START_LENGTH = 16
 
 
 def walk_values(
     value: Json, aliases: frozenset[str] = frozenset(), is_secret: bool = False
 ) -> Iterator[tuple[Json, bool]]:
-    """Yield *value* and each value in it, and whether a name above it makes it a secret.
+    """Yield *value* and every value nested in it, and whether a name above makes it a secret.
 
-    JSON inside strings is read too. Containers, null and booleans are not secrets.
+    JSON inside strings is searched too. Containers, null and booleans are not secrets.
     """
     # A stack instead of recursion, because JSON in a string adds more depth. It holds
     # iterators, so that a caller that stops early does not pay for the rest.
@@ -315,7 +315,7 @@ def quotes_secret(
 ) -> bool:
     """Return whether the text may contain a value that was sent under a secret's name.
 
-    *path* leads to *sent*. Also True if *sent* has too many values to check.
+    *path* is the path to *sent*. Also True if *sent* has too many values to check.
     """
     values = walk_values(sent, aliases, is_secret_path(path, aliases))
     for count, (value, is_secret) in enumerate(values):
@@ -371,7 +371,7 @@ def url_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def secrets_in_url(url: str) -> Iterator[str]:
-    """Yield the values of parameters with a secret's name, unchanged and unquoted."""
+    """Yield the values of parameters with a secret's name, both raw and unquoted."""
     for start, end in _parameter_spans(url):
         yield from (url[start:end], unquote(url[start:end]))
 
@@ -379,7 +379,7 @@ def secrets_in_url(url: str) -> Iterator[str]:
 def secrets_in_headers(headers: Mapping[str, str]) -> Iterator[str]:
     """Yield the values of headers with a secret's name, and the tokens and passwords in them.
 
-    The names of *headers* are in lower case.
+    The names in *headers* must be lowercase.
     """
     for name, value in headers.items():
         if name == "cookie":
@@ -408,7 +408,7 @@ _NAME = re.compile(
     """,
     re.VERBOSE,
 )
-# A quoted value ends at its closing quote, which may be escaped because the text is JSON in JSON.
+# A quoted value ends at its closing quote, which is escaped if the text is JSON inside JSON.
 _VALUE = re.compile(
     r"""(?:(?:Bearer|Basic|Token)\s+)?
     (?:\\"(?P<escaped>(?:[^"\\]|\\[^"])+)|"(?P<double>(?:[^"\\]|\\.)+)|'(?P<single>(?:[^'\\]|\\.)+)
@@ -442,7 +442,7 @@ def mask_part(text: str, start: int, end: int) -> str:
 
 
 def mask_forms(text: str) -> str:
-    """Return the text with `***` for secrets that have a known form."""
+    """Return the text with secrets in a known format replaced by `***`."""
     return _without(text, _form_spans(text))
 
 
@@ -452,7 +452,7 @@ def mask_pointer(pointer: str, known: Iterable[str] = ()) -> str:
 
 
 def mask_url(url: str) -> str:
-    """Return the URL without passwords, tokens, secret parameters or secrets of a known form."""
+    """Return the URL without passwords, tokens, secret parameters or secrets in a known format."""
     return _without(url, chain(_form_spans(url), url_spans(url)))
 
 
@@ -476,9 +476,9 @@ def mask_command(words: Sequence[str]) -> list[str]:
 class Masker:
     """Masks the secrets in one call's text.
 
-    A value under a secret's name, in one of the JSON *bodies*, is masked wherever else it
-    appears: in a message about an argument, or in text that repeats the data. *aliases* are
-    further secret names.
+    A value under a secret's name in one of the JSON *bodies* is also masked wherever else it
+    appears, such as in a message about an argument or in text that repeats the data. *aliases*
+    are additional secret names.
     """
 
     def __init__(self, *bodies: bytes, aliases: frozenset[str] = frozenset()) -> None:

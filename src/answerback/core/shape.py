@@ -21,15 +21,15 @@ class Shape(msgspec.Struct, frozen=True):
     """bare: an object is sent unchanged; result: anything else is `{"result": …}`;
     empty: `None` is `{}`; spread: a fixed-length tuple is `{"result0": …, "result1": …}`."""
     names: tuple[str, ...] = ()
-    """The members of a spread tuple that are not named `result0`, `result1` and so on."""
+    """A spread tuple's member names, unless they are `result0`, `result1` and so on."""
     optional: bool = False
-    """Whether a spread tuple may be missing: `None` is `{}`."""
+    """Whether a spread tuple may be `None`, which is sent as `{}`."""
     structured: bool = True
     """False: MCP sends only the text, without structuredContent."""
     message: bool = False
-    """MCP's object may also have a `message`: what the reply's blocks say beyond the data."""
+    """Whether MCP's object may also have a `message` with what the blocks say beyond the data."""
     lines: bool = False
-    """MCP's content may also have a text block with a line per link, audio block or binary file."""
+    """Whether MCP content may include text with a line per link, audio block or binary file."""
 
     def wrap(self, encoded: bytes) -> bytes:
         """Return the wrapped JSON of *encoded* data."""
@@ -73,7 +73,7 @@ class Shape(msgspec.Struct, frozen=True):
             case "empty":
                 return {"type": "object", "properties": {}, "additionalProperties": False}
             case "spread":
-                # The tuple may be one of two types.
+                # The tuple may be one branch of an `anyOf`.
                 types = [schema, *schema.get("anyOf", ())]
                 parts: list[Any] = next(
                     (each["prefixItems"] for each in types if "prefixItems" in each), []
@@ -113,7 +113,7 @@ def spread_shape(names: tuple[str, ...], count: int) -> Shape:
     return Shape("spread", names) if names else SPREAD
 
 
-# `definitions` is the older name, which an author's own schema may have.
+# `definitions` is the older name, which an author's own schema may use.
 _DEFINITIONS = ("$defs", "definitions")
 
 

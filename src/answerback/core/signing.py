@@ -1,4 +1,4 @@
-"""Signed tokens (HMAC): a client can read them, but cannot make or change them.
+"""Signed tokens (HMAC): a client can read them, but cannot create or change them.
 
 Any process with the key can verify a token, so the server need not remember it.
 """
@@ -19,13 +19,13 @@ SECRET = "ANSWERBACK_SECRET"
 
 
 class WeakSecret(AnswerbackError):
-    """The secret is too short to be safe from guessing."""
+    """The secret is so short that it could be guessed."""
 
     code = "BAD_SETTING"
 
 
 class Signer:
-    """A signer that signs with the first key and verifies with any, so that keys can be rotated."""
+    """Signs with the first key and verifies with any of them, so that keys can be rotated."""
 
     def __init__(self, *secrets: bytes) -> None:
         keys = [hashlib.sha256(b"answerback:" + secret).digest() for secret in secrets]
@@ -42,7 +42,7 @@ class Signer:
         return urlsafe_b64encode(token).rstrip(b"=").decode()
 
     def verify(self, token: str, purpose: bytes) -> bytes | None:
-        """Return the payload; None if the token has another purpose or an old key, or is forged."""
+        """Return the payload; None if the token is forged, or has another purpose or an old key."""
         try:
             signed = urlsafe_b64decode(token.encode("ascii") + b"=" * (-len(token) % 4))
         except ValueError:

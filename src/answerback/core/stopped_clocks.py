@@ -1,7 +1,7 @@
-"""Pauses time-outs and deadlines while the user or the client's model is asked a question.
+"""Pauses timeouts and deadlines while the user or the client's model is being asked a question.
 
 The code that measures time puts its clock into a context variable; the code that asks pauses all
-the clocks there. Calls import this module if they have a time-out or ask a question.
+the clocks there. Only calls that have a timeout or ask a question import this module.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class PausableClock(Protocol):
     """A clock that measures how long a call or an attempt takes."""
 
     def pause(self) -> None:
-        """Pause, because a question was sent. Several may be open at a time."""
+        """Pause, because a question was sent. Several questions may be open at a time."""
 
     def resume(self) -> None:
         """Resume, because a question was answered, or its answer is no longer awaited."""
@@ -51,7 +51,7 @@ def _resume(clocks: Collection[PausableClock]) -> None:
 
 
 class WaitingClocks:
-    """The clocks of all calls waiting for the same thing; they pause while the user is asked."""
+    """The clocks of calls waiting for the same thing; they pause while the user is being asked."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[PausableClock, ...]] = []
@@ -59,7 +59,7 @@ class WaitingClocks:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Add the running call's clocks for the block: they pause while the user is asked."""
+        """Inside the block, pause the running call's clocks whenever the user is being asked."""
         clocks = RUNNING.get()
         if self._is_asking:
             _pause(clocks)
@@ -87,7 +87,7 @@ class WaitingClocks:
 
 @contextmanager
 def pausable(timeout: asyncio.Timeout) -> Iterator[None]:
-    """Let `clocks_paused` pause a time-out: `async with asyncio.timeout(5) as timeout: …`."""
+    """Let `clocks_paused` pause a timeout: `async with asyncio.timeout(5) as timeout: …`."""
     if timeout.when() is None:
         yield
         return
@@ -102,7 +102,7 @@ def pausable(timeout: asyncio.Timeout) -> Iterator[None]:
 
 
 class _TimeoutClock:
-    """A clock that pauses an `asyncio.Timeout`, until `end`; a task may keep the clock longer."""
+    """Pauses an `asyncio.Timeout`, but does nothing after `end`: a task may still hold it."""
 
     __slots__ = ("_ended", "_left", "_open", "_timeout")
 
@@ -127,7 +127,7 @@ class _TimeoutClock:
         if self._ended:
             return
         self._open -= 1
-        # An expired time-out cannot be rescheduled.
+        # An expired timeout cannot be rescheduled.
         if self._open == 0 and not self._timeout.expired():
             self._timeout.reschedule(_loop_time() + self._left)
 

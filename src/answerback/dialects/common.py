@@ -111,7 +111,7 @@ def decode_object(source: bytes | str | dict[str, Any], what: str) -> dict[str, 
 def build_block(kind: type[Block], members: dict[str, Any], found: dict[str, Any]) -> Block:
     """Build a block of class *kind* with *members*.
 
-    Its annotations and its author's meta are taken from *found*, the block's JSON.
+    Its annotations and the author's meta come from *found*, the block's JSON.
     """
     try:
         block: Block = msgspec.convert(without_none(**members), kind)
@@ -152,7 +152,7 @@ def write_error(error: Error) -> dict[str, Any]:
 
 
 def details_object(details: Any) -> Any:
-    """Return an error's details as the envelope requires them: an object.
+    """Return an error's details as an object, which the envelope requires.
 
     Details that are not an object become an object whose only member is `details`. So do details
     that already have that form, so that `details_from_object` restores them.
@@ -177,7 +177,7 @@ def read_error(found: dict[str, Any], message: str) -> Error:
 
 
 def project_error(error: Error) -> Error:
-    """Return the error as a client would read it from mcp or the envelope."""
+    """Return the error as a client would read it in the mcp or envelope dialect."""
     again = is_retryable(error)
     return msgspec.structs.replace(error, details=as_received(error.details), retryable=again)
 

@@ -80,7 +80,7 @@ def read(
 
 def write_block(block: Block) -> dict[str, Any]:
     """Return the block as the envelope's JSON."""
-    # What `read_block` needs to restore the block; it is written into the `_meta`.
+    # Marks in `_meta` that `read_block` needs to restore the block.
     marks: dict[str, Any] = {}
     match block:
         case Text():

@@ -15,7 +15,7 @@ import msgspec
 from .common import NOT_JSON, encode
 
 CHARACTERS_PER_TOKEN = 4
-"""An estimate that several hosts use too."""
+"""An estimate that several hosts also use."""
 Half: TypeAlias = Literal["structuredContent", "content", "both"]
 """The half of a result that a host shows."""
 Json: TypeAlias = dict[str, Any]
@@ -49,7 +49,7 @@ class CutByHost(NamedTuple):
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
-    """A host or a framework: how it shows a result, with a date and a source for that."""
+    """How a host or framework shows a result, with the date and source of that information."""
 
     title: str
     half: Half
@@ -411,7 +411,7 @@ HOSTS: dict[str, Host] = {
         source="the package opencode-ai 1.18.34; anomalyco/opencode #38923",
         size="from 2,000 lines or 50 KB, a file and the first lines",
         cut=_cut_by_opencode,
-        images="shown, links to images are not",
+        images="shown, but not links to images",
     ),
     "open-webui": Host(
         title="open-webui 0.12.4",
@@ -419,7 +419,7 @@ HOSTS: dict[str, Host] = {
         custom_show=_open_webui,
         date="2026-11-17",
         source="the package open-webui 0.12.4",
-        images="shown, links to images are not",
+        images="shown, but not links to images",
     ),
     "chatgpt": Host(
         title="ChatGPT",

@@ -171,7 +171,7 @@ def _result(
         written = None if reply.error is None else write_error(reply.error)
         result |= {"success": reply.ok, "timestamp": to_utc(reply.timestamp)}
         result |= without_none(data=data, error=written)
-    # Hosts show `_meta` to the model, so it is left out unless it says something.
+    # Hosts show `_meta` to the model, so it is left out if it is empty.
     return result | {"_meta": meta} if meta else result
 
 

@@ -41,7 +41,7 @@ AUDIO_URI = "urn:answerback:audio"
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """The start of a URI; a single letter is a Windows drive."""
 _URN = "urn:answerback:"
-"""The prefix of a resource's URI if its author gave an identifier that is not a URI."""
+"""The prefix of a resource's URI if the author's identifier is not a URI."""
 
 
 def project_block(block: Block, version: Version) -> Block:

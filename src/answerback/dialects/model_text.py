@@ -1,8 +1,8 @@
-"""A reply as a language model gets it: each fact once, and only what is meant for the model.
+"""A reply as a language model sees it: each fact once, and only what is meant for the model.
 
 A model sees the text, the data that no block repeats, and a line for each block that is not text.
-It sees no `_meta`, and no block whose audience is only the user. This module also adds what an MCP
-result repeats for hosts that show the model only half of it.
+It sees no `_meta`, and no block whose audience is only the user. This module also adds the parts
+that an MCP result repeats for hosts that show the model only half of it.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _with_error(reply: Reply[Any], shown: list[Block]) -> list[Block]:
 
 
 def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
-    """Replace the text blocks that repeat the data with it, or put it after the text."""
+    """Replace text blocks that repeat the data with the data, or put the data after the text."""
     text = reply.encoded.decode() if reply.encoded is not None else _json_text(reply.data)
     data = json_or_none(text)
     inner = _only_member(data)
@@ -193,7 +193,7 @@ def _are_blocks(reply: Reply[Any], items: Any) -> bool:
 
 
 def _without_media(text: str, reply: Reply[Any]) -> str:
-    """Return JSON with a line in place of the base64 of each of the reply's images and files."""
+    """Return JSON with the base64 of the reply's images and files replaced by descriptions."""
     for block in reply.content:
         match block:
             case Image(data=bytes(data)) | Audio(data=bytes(data)) | Embedded(blob=bytes(data)):
@@ -205,7 +205,7 @@ def _without_media(text: str, reply: Reply[Any]) -> str:
 
 
 def _compact(block: Block) -> Block:
-    """Remove the whitespace between values if *text* is indented JSON."""
+    """Remove the whitespace between values if the block's text is indented JSON."""
     if not isinstance(block, Text) or "\n" not in block.text:
         return block
     if not block.text.lstrip().startswith(("{", "[")):

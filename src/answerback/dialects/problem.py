@@ -32,7 +32,7 @@ _MEMBERS = ("type", "title", "status", "detail", "code", "details", "retryable",
 def write(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> HttpReply:
-    """Return an error as problem details, a success as in rest."""
+    """Return an error as problem details, and a success as in rest."""
     error = reply.error
     if error is None:
         return rest.write(reply, shape, contract, version)

@@ -1,7 +1,7 @@
 """Renders JSON data as human-readable text; knows nothing about tools, replies or wires.
 
 A value has a head, shown next to its label, and a body, the lines below. Bodies are
-generators, and every list, object and string is cut to a limit, so huge data costs little.
+generators, and every list, object and string is truncated, so huge data costs little.
 """
 
 import re
@@ -57,7 +57,7 @@ SINGULAR_RULES = (
 # The second alternative keeps an initialism and its plural s together: "user IDs", not
 # "user I Ds".
 CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
-# Control characters control a terminal, bidi marks reorder a line, and surrogates cannot be
+# Control characters act on a terminal, bidi marks reorder a line, and surrogates cannot be
 # encoded as UTF-8.
 UNSAFE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"

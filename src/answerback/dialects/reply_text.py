@@ -1,6 +1,6 @@
 """The text blocks that a contract adds to a reply, for its data or for its error.
 
-It also recognises what programs print for values they could not encode.
+It also recognises the text that programs print for values they could not encode.
 """
 
 from __future__ import annotations

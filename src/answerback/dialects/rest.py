@@ -83,7 +83,7 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
     if form == "text":
         return Reply(content=(Text(http_reply.body.decode("utf-8", "replace")),))
     if essence != JSON and not essence.endswith("+json"):
-        raise MalformedReply(f"no reply can be read from {http_reply.media_type!r}")
+        raise MalformedReply(f"cannot read a reply from {http_reply.media_type!r}")
     found = decode_json(http_reply.body, "the body")
     if form != "content":
         return Reply(data=shape.unwrap(found))

@@ -1,6 +1,6 @@
-"""The verdict on an object that a function returned: a failure, a finished reply, or data.
+"""Decides whether a function's return value is a failure, a finished reply or data.
 
-`wrap`, tools, and the breakers and retries around tools all ask `judge`, so they agree.
+`wrap`, tools, and the breakers and retries around tools all call `judge`, so they agree.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _CAPABILITY, _RELIABILITY, _GOVERNANCE = "capability", "reliability", "governanc
 _CLASSES = {401: _GOVERNANCE, 402: _GOVERNANCE, 403: _GOVERNANCE, 421: _GOVERNANCE} | {
     429: _RELIABILITY
 }
-"""The class of an HTTP status; of the others, those from 500 on are about reliability."""
+"""The class of an HTTP status; others are reliability from 500 up, and capability below."""
 _KINDS = {
     _CAPABILITY: "INVALID_INPUT",
     _RELIABILITY: "UNAVAILABLE",
     _GOVERNANCE: "FORBIDDEN",
 }
-"""The known code whose status a code of another server borrows, by its class."""
+"""The known code whose status another server's code borrows, by class."""
 _MAX_SECONDS = 366 * 24 * 3600
 
 
 def write_failure(reply: Reply[Any], error: Error) -> dict[str, Any]:
     """Return the object for a failed reply.
 
-    The proposal requires an id: an error without a reference is found by the time of its reply.
+    The proposal requires an id: an error without a reference is identified by its timestamp.
     """
     details = error.details if isinstance(error.details, dict) else {}
     moment = to_utc(reply.timestamp)
@@ -65,7 +65,7 @@ def class_of(error: Error) -> str:
 
 
 def read_failure(meta: object, message: str, details: object) -> Error | None:
-    """Return the error of a result's `_meta`; None if it has none. *details* is its data."""
+    """Return the error in a result's `_meta`, or None. *details* is the result's data."""
     found = meta.get(TOOL_FAILURE) if isinstance(meta, dict) else None
     if not isinstance(found, dict):
         return None
@@ -82,13 +82,13 @@ def read_failure(meta: object, message: str, details: object) -> Error | None:
 
 
 def _code(found: object) -> str:
-    """Return a server's code as we write codes: in capitals, with underscores."""
+    """Return a server's code in our format: uppercase, with underscores."""
     code = re.sub("[^A-Z0-9]+", "_", found.upper()[:100]) if isinstance(found, str) else ""
     return code.strip("_") or UNKNOWN_ERROR
 
 
 def _details(found: dict[str, Any], details: object) -> object:
-    """Return the details with the reference and the seconds to wait, if they are an object."""
+    """Add the reference and the seconds to wait to the details; return a non-object unchanged."""
     if details is not None and not isinstance(details, dict):
         return details
     reference = found.get("correlationId")
@@ -125,7 +125,7 @@ def _reference(details: dict[str, Any]) -> str | None:
 
 Verdict: TypeAlias = Literal["failure", "reply", "data"]
 
-# An object that says nothing but that it failed.
+# Objects that say only that the call failed.
 _STATUS_ALONE: tuple[dict[str, Any], ...] = tuple(
     {"status": word} for word in ("error", "failed", "failure")
 )
@@ -135,8 +135,8 @@ _YES = (True, 1, "true", "True")
 def judge(value: object) -> tuple[Verdict, dict[str, Any]]:
     """Return the verdict on a function's return value, and the object that it is about.
 
-    The object is empty for data. For a failure it is the error object, wherever *value* has it: in
-    a text, in the data of a result, in `{"result": …}`.
+    The object is empty for data. For a failure, it is the error object, wherever it is in *value*:
+    in text, in a result's data or in `{"result": …}`.
     """
     found = _object_in(value)
     verdict = verdict_on(found)
@@ -144,7 +144,7 @@ def judge(value: object) -> tuple[Verdict, dict[str, Any]]:
 
 
 def verdict_on(found: dict[str, Any]) -> Verdict:
-    """Return what an object is; a failure needs less evidence than a finished reply.
+    """Return the verdict on an object; a failure needs less evidence than a finished reply.
 
     A failure must not be sent as a success, so an object that may be either is a failure.
     """
@@ -200,7 +200,7 @@ def _error_object(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stated_failure(found: dict[str, Any]) -> Any:
-    """Return the error object in a result's data or in one of its texts, or None."""
+    """Return the error object in a result's data or in one of its text blocks, or None."""
     data = without_added(found.get("structuredContent"), found.get("_meta"))
     if is_failure_json(data):
         return data

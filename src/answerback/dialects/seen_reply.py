@@ -232,14 +232,14 @@ def _is_repeated(block: Json, shown: str, copies: list[Any]) -> bool:
 
 
 def _has_words(shown: str, text: Any) -> bool:
-    """Return whether all words in the text are shown, as when it was made from the data."""
+    """Return whether all words in the text are shown, perhaps because it was made from the data."""
     if not isinstance(text, str) or len(text) + len(shown) > _MAX_WORDS_IN:
         return False
     return _words(text) <= _words(shown)
 
 
 def _words(text: str) -> set[str]:
-    """Return the words in text or JSON; a name such as `createdAt` has two."""
+    """Return the words in text or JSON; a name such as `createdAt` counts as two."""
     return {word.casefold() for word in _WORD.findall(text)}
 
 

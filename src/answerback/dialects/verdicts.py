@@ -1,4 +1,4 @@
-"""Verdicts on values and texts: a failure, a finished reply, or data?"""
+"""Decides whether a value or text is a failure, a finished reply or data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..types.json_text import has_more_marks
 
 _MCP_MEMBERS = frozenset({"content", "structuredContent", "resultType", "tools"})
 
-# Chat completion messages have content too, and nothing else that could be data.
+# Chat completion messages have content too, but nothing else that could be data.
 _RESULT_OR_MESSAGE = RESULT_MEMBERS | {"role", "name", "tool_call_id"}
 
 
@@ -28,9 +28,9 @@ _FAILURE_MARKS = frozenset(
 
 
 def may_be_error_object(found: Any) -> bool:
-    """Return False for nearly all data: without these members, nothing tells of a failure.
+    """Return whether the value may report a failure; False for nearly all data.
 
-    `dialects.failure_json` decides about the rest; this saves loading and asking it.
+    This is a quick test. If it returns True, `is_failure_json` decides.
     """
     if not isinstance(found, dict):
         return isinstance(found, list)
@@ -61,7 +61,7 @@ def finished_dialect(found: dict[str, Any]) -> Dialect | None:
 
 
 def _has_blocks(found: dict[str, Any]) -> bool:
-    """Return whether it has a list of blocks; an empty one counts only beside other members."""
+    """Return whether it has a list of blocks; an empty one counts only with other reply members."""
     match found.get("content"):
         case [_, *_] as blocks:
             return all(map(_is_block, blocks))
@@ -79,11 +79,11 @@ def _is_block(block: Any) -> bool:
 
 
 def dialect_of(found: Any) -> Dialect:
-    """Return the dialect of a reply that arrives without one: "mcp" or "envelope".
+    """Return the dialect of a reply received without one: "mcp" or "envelope".
 
-    `isError` makes it an MCP result, even beside `success`: that is how the `envelope` contract
-    answers over MCP. Otherwise `success` makes it an envelope, and any other member of a result
-    makes it an MCP result. A value with none of these is an envelope that lacks every member.
+    `isError` makes it an MCP result, even along with `success`: the `envelope` contract sends both
+    over MCP. Otherwise `success` makes it an envelope, and any other member of a result makes it
+    an MCP result. A value with none of these counts as an envelope that lacks every member.
     """
     if not isinstance(found, dict):
         return "envelope"
@@ -95,10 +95,10 @@ def dialect_of(found: Any) -> Dialect:
 
 
 def received_dialect(found: Any) -> Dialect:
-    """Return the dialect of a reply that `read` got from any server; "rest" for plain data.
+    """Return the dialect of a reply that `read` received from any server; "rest" for plain data.
 
     An object that is not a finished reply is an MCP result if it has a member that only results
-    have, or content and nothing that results do not have.
+    have, or content and only members that results have.
     """
     if not isinstance(found, dict):
         return "rest"
@@ -126,7 +126,7 @@ def is_json_rpc(found: Any) -> bool:
         case {"jsonrpc": _} if not {"result", "error", "method"}.isdisjoint(found):
             return True
         case {"jsonrpc": "2.0"} | {"id": _, "result": _, "error": _}:
-            # A response without a result, or one of JSON-RPC 1.0.
+            # A response without a result, or a JSON-RPC 1.0 response.
             return set(found) <= {"jsonrpc", "id", "result", "error"}
         case {"error": {"code": int(), "message": str()}}:
             return set(found) <= {"error", "id"}
@@ -167,7 +167,7 @@ def code_of(found: Any) -> str:
     return ""
 
 
-# The reason phrases of HTTP's errors.
+# The reason phrases of HTTP errors.
 STATUSES = (
     "Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Method Not Allowed|Conflict|"
     "Request Time-?out|Gone|(?:Payload|Content) Too Large|Unprocessable (?:Entity|Content)|"
@@ -182,11 +182,11 @@ FAILURE_MEMBERS = frozenset(
         *("code", "errorCode", "error_code", "status", "statusCode", "status_code"),
         *("detail", "details", "hint", "retryable", "stack", "trace", "path", "timestamp"),
         *("request_id", "requestId", "data", "result"),
-        # The first three are members of problems, the others of errors of GitHub, Jira and AWS.
+        # The first three are from problem details, the others from GitHub, Jira and AWS errors.
         *("title", "instance", "traceId", "documentation_url", "errorMessages", "__type"),
     }
 )
-# Slack and Telegram send these members beside `ok: false`.
+# Slack and Telegram send these members along with `ok: false`.
 _MEMBERS_BESIDE_NOT_OK = {
     "needed",
     "provided",
@@ -195,13 +195,13 @@ _MEMBERS_BESIDE_NOT_OK = {
     "description",
     "parameters",
 }
-# An object with only these members is an error if its message reads as one.
+# An object with only these members is an error if its message reads like one.
 _MEMBERS_BESIDE_MESSAGE = {
     *("message", "code", "errorCode", "error_code", "errorType", "error_type", "type", "__type"),
     *("detail", "details", "hint", "retryable", "stack", "trace", "request_id", "requestId"),
     "documentation_url",
 }
-# The members of an item of `errors`, as in GraphQL and JSON:API. `line` is not among them: an item
+# The members of an item in `errors`, as in GraphQL and JSON:API. `line` is not included: an item
 # with a line is a linter's finding.
 _ITEM_MEMBERS = FAILURE_MEMBERS | {
     "locations",
@@ -218,14 +218,14 @@ _CODE_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
 
 
 def strip_code_fence(text: str) -> str:
-    """Return the inside of a Markdown code fence if the fence is the whole text, else the text."""
+    """Return the contents of a Markdown code fence if it is the whole text, else the text."""
     text = text.strip()
     found = _CODE_FENCE.fullmatch(text) if text.startswith("```") else None
     return found[1] if found else text
 
 
 def is_failure_json(value: Any) -> bool:
-    """Return whether a value reports that the call failed; data with an error among it does not."""
+    """Return whether a value says that the call failed; data that contains an error does not."""
     if not may_be_error_object(value):
         return False
     if isinstance(value, dict):
@@ -234,7 +234,7 @@ def is_failure_json(value: Any) -> bool:
 
 
 def failure_in_text(text: str) -> Any:
-    """Return the error object that a text is, also in a code fence; None if it is another text."""
+    """Return the error object that the text encodes, even in a code fence; None for other text."""
     value = json_in_text(strip_code_fence(text) if text.startswith("```") else text)
     return value if is_failure_json(value) else None
 
@@ -269,7 +269,7 @@ def _has_failure_members(value: dict[str, Any]) -> bool:
         return True
     others = value.keys() - FAILURE_MEMBERS
     if others and not (is_not_ok and others <= _MEMBERS_BESIDE_NOT_OK):
-        # `{"error": "no such table", "rows": []}`: beside the error there is nothing.
+        # `{"error": "no such table", "rows": []}` has nothing but the error.
         is_empty = all(value[name] in (None, [], {}) for name in others)
         return is_empty and _is_error(value.get("error")) and value.get("success") is not True
     is_ok = value.get("success") is True or value.get("status") in ("ok", "success", 200)
@@ -286,14 +286,14 @@ def _has_failure_members(value: dict[str, Any]) -> bool:
 def _is_not_ok(value: dict[str, Any]) -> bool:
     if value.get("ok") is False or value.get("success") is False:
         return True
-    # `success: 0` and `success: null` deny it too, unless a status says that it is not known yet.
+    # `success: 0` and `success: null` also mean failure, unless a status could say "pending".
     return "status" not in value and value.get("success", True) in (0, None)
 
 
 def _has_error_status(value: dict[str, Any]) -> bool:
-    """Return whether there is an HTTP status of 4xx or 5xx, with its message or title.
+    """Return whether there is a 4xx or 5xx HTTP status, with a message or title.
 
-    `code` counts only as a number, or beside an error message: a coupon and a room have codes too.
+    `code` counts only as a number or with an error message: coupons and rooms have codes too.
     """
     message, title = value.get("message"), value.get("title")
     if isinstance(message, str):
@@ -312,8 +312,6 @@ def _is_error_phrase(text: str) -> bool:
 
 
 def _is_failure_text(text: str) -> bool:
-    # Imported here, because its patterns take long to compile and few objects need them.
-
     return is_failure_text(text)
 
 
@@ -345,7 +343,7 @@ def _is_error(error: Any) -> bool:
 
 
 def _is_issue(value: Any) -> bool:
-    """Return whether this is zod's issue with an argument; the TypeScript SDK sends it as text."""
+    """Return whether this is a zod issue about an argument; the TypeScript SDK sends it as text."""
     match value:
         case {"code": str(code), "path": list(), "message": str()}:
             return "_" in code
@@ -359,7 +357,7 @@ def _words(text: str) -> frozenset[str]:
 _MAX_LENGTH = 600
 _MAX_LINES = 7  # An error message has a few lines at most; a document has more.
 
-# Decoration before the first word: a sign, a level in brackets, the stars of bold type.
+# Decoration before the first word: an emoji, a level in brackets, or asterisks for bold.
 _DECORATION_STARTS = "❌✖✗✘⛔🚫⚠🛑🔴[<*"
 _DECORATION = re.compile(
     r"(?:[❌✖✗✘⛔🚫⚠🛑🔴]\ufe0f?\s*)*"
@@ -370,8 +368,8 @@ _LEVEL = re.compile(
     r"\W{0,3}(?:error|fatal|warn(?:ing)?|info|note|debug|trace)\b\W|[45]\d\d [A-Z][a-z]+",
     re.IGNORECASE,
 )
-# Error pages of gateways, and messages of Python and pydantic; their first words are not typical
-# of errors.
+# Error pages from gateways, and messages from Python and pydantic; their first words are not
+# typical of errors.
 _KNOWN_MESSAGE = re.compile(
     rf"""<(?:!doctype\ html|html)\b.{{0,300}}?<title>\s*(?:[45]\d\d\s(?:-\s)?)?
         (?:{STATUSES.replace(" ", "[ ]")}|Service[ ]Temporarily[ ]Unavailable
@@ -398,7 +396,7 @@ _LABEL = re.compile(
 )
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)(?::\s(?=\S)|$)")
 
-# Verbs for what a program does, and can therefore fail to do.
+# Verbs for things that a program does and can fail to do.
 _VERBS = (
     "access|allocate|analy[sz]e|authenticate|clone|commit|communicate|compile|"
     "complete|connect(?= (?:to|with)\\b|[.:!]|$)|contact|convert|copy|create|decode|decrypt|"
@@ -473,7 +471,7 @@ _ARGUMENT = (
     r"(?: required)? (?:arguments?|parameters?|params|input|json|request|tool|method)"
     r"(?=[:. ][^\n]|$)(?: ['\"`]\S+)?"
 )
-# Error messages of a fixed wording: the first word, and a pattern for the rest.
+# Error messages with fixed wording: the first word, and a pattern for the rest.
 _PHRASES = (
     ("400 401 402 403 404 405 408 409 410 413 422 429 500 501 502 503 504", _STATUS),
     ("http http/1.1 http/1.0 http/2 error", rf"(?: error)? [45]\d\d:?{_STATUS}"),
@@ -526,7 +524,7 @@ _PHRASES = (
     (_ERRNOS, "(?=:)"),
     ("connect getaddrinfo spawn open read write", rf"(?: \S+)? {_ERRNO}\b(?: \S+)?"),
 )
-# After such a phrase the message ends, or gives its reason.
+# After such a phrase, the message ends or gives a reason.
 _PHRASE_END = (
     r"(?=\s*$|[.!:]\s|[.!]$| \(|\n|, (?:please|try|retry|wait)| - | after \d| (?:while|because)\b"
     r"| (?:for|by|to) (?:url|user|project|tool|model|the server|your|this|\S*[.:/'\"`]\S))"
@@ -548,7 +546,7 @@ _CLAUSE_WORDS = _words(
 )
 _FILLERS = ("a", "an", "the", "your", "sorry,", "oops!", "oops,", "unfortunately,", "i'm", "but")
 
-# A count or a field of a report, such as `Errors: 3`; a number such as 404 is a status.
+# A count or a field in a report, such as `Errors: 3`; a number such as 404 is a status.
 _COUNT = re.compile(
     r"[^:\n]{1,60}\s?:\s+(?:(?:(?![45]\d\d\b)\d+|no|-)\s*(?:$|[,;.\n(/|%])|(?:none|n/a|null|false)\b"
     r"|[±~≈]\s?\d|\d+ of \d|\d+ (?!(?:milli)?seconds)[a-z]+s\s*(?:$|[,;.\n]))",
@@ -635,7 +633,7 @@ def _phrase_pattern(word: str) -> re.Pattern[str]:
 
 
 def _is_title(words: str) -> bool:
-    """Return whether the words are the title of a book or of an article."""
+    """Return whether the words are the title of a book or an article."""
     if _HEADING.match(words):
         return True
     head = re.split(r"[,.;:(\n]|\ [-–—]\ ", words, maxsplit=1)[0].split()
@@ -655,5 +653,5 @@ def _is_question_or_definition(sentence: str) -> bool:
 
 
 def _is_log(text: str) -> bool:
-    """Return whether several lines begin with a level, as in a log or in a compiler's output."""
+    """Return whether several lines begin with a level, as in a log or compiler output."""
     return "\n" in text and sum(bool(_LEVEL.match(line)) for line in text.split("\n")) > 1

@@ -1,6 +1,6 @@
 """Truncated lists: where a stored list continues, and the items from that point on.
 
-A `Page` that is too large ends earlier, and its `next` continues it.
+A `Page` that is too large is cut short, and its `next` leads to the rest.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 ITEMS = "items"
 DATA = "data"
-"""The member with the data, if the arguments of its call are stored too."""
+"""The member that holds the data if the call's arguments are stored too."""
 _STARTS = {ITEMS: b'{"items":[', DATA: b'{"data":[', f"{DATA}.{ITEMS}": b'{"data":{"items":['}
-"""The start of each stored reply's JSON, by the path of its list."""
+"""How a stored reply's JSON starts, by the path of its list."""
 _MORE = 4096
 """How many bytes to read beyond a full page, so that its last item is complete."""
 _items = msgspec.json.Decoder(list[msgspec.Raw])
-# Only the ends of the values matter, not the values.
+# Only the positions where values end matter, not the values themselves.
 _scan = json.JSONDecoder(parse_int=len, parse_float=len).raw_decode
 
 
@@ -48,7 +48,7 @@ _calls = msgspec.json.Decoder(_StoredCall)
 
 
 class StoredList(NamedTuple):
-    """The items of a stored list, starting at a part: all of them, or as many as requested."""
+    """Items of a stored list, from a part onwards: all of them, or as many as requested."""
 
     data: list[msgspec.Raw] | Page[msgspec.Raw]
     arguments: bytes
@@ -56,11 +56,11 @@ class StoredList(NamedTuple):
 
 
 def first_part(id: str, path: str, body: bytes, items: bytes) -> tuple[StoredPart, list[int]]:
-    """Return the list at *path* in a reply as a part, and the size in bytes of each item."""
+    """Return the list at *path* in a reply as a part, and each item's size in bytes."""
     sizes = [memoryview(item).nbytes for item in _items.decode(items)]
     start = _STARTS[path]
     end = len(start) + sum(sizes) + len(sizes) - 1
-    # Only in JSON without spaces do the sizes give the positions of the items.
+    # The sizes reveal the items' positions only if the JSON has no spaces.
     at = len(start) if body.startswith(start) and body.startswith(b"],", end) else 0
     return StoredPart(id, path, 0, at, end, len(sizes)), sizes
 
@@ -77,7 +77,7 @@ async def read_page(
 ) -> Page[msgspec.Raw] | None:
     """Return a stored page, starting at *part*, or None if it is no longer stored.
 
-    It has all remaining items, or more than fit into *room* characters.
+    The page has all remaining items, or enough to exceed *room* characters.
     """
     if room is None:
         found = await _read(replies, part, owner)
@@ -108,10 +108,10 @@ async def _read(
     size: int = 0,
     is_enough: Callable[[int, int], bool] | None = None,
 ) -> StoredList | None:
-    """Return a stored list, starting at *part*: all of it, or as many items as are enough.
+    """Return a stored list, starting at *part*: all of it, or just enough items.
 
-    Only those items are read, *size* bytes at first, so that the cost of a page does not depend on
-    the length of the list. *is_enough* is passed the number of characters and the number of items.
+    Reads only those items, starting with *size* bytes, so that the cost of a page does not depend
+    on the list's length. *is_enough* receives the number of characters and the number of items.
     """
     if is_enough is None or not part.at:
         stored = await replies.find(part.id, owner)
@@ -141,7 +141,7 @@ def _decoded(body: bytes, part: StoredPart, skipped: int = 0) -> StoredList:
 
 
 def _bytes_of_items(window: bytes, is_enough: Callable[[int, int], bool]) -> int | None:
-    """Return the length of the items that are enough, or None if the window ends before that."""
+    """Return the byte length of just enough items, or None if the window has too few."""
     text = window.decode(errors="ignore")
     at = count = 0
     try:
@@ -160,10 +160,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Paging(NamedTuple):
-    """How the call's page continues."""
+    """How to continue the call's page."""
 
     part: StoredPart | None
-    """The stored part at which the page begins; None if the tool has just returned the page."""
+    """The stored part that the page starts at; None if the tool has just returned the page."""
     cursor: Callable[[StoredPart], str]
     """Returns the cursor that continues at a part."""
     sizes: Sequence[int] = ()
@@ -186,7 +186,7 @@ def items_in_all(page: bytes, cut: Cut) -> int | None:
 
 
 def first_page(body: bytes, uri: str | None, paging: Paging) -> Paging:
-    """Return how a page that the tool has just returned continues; *body* is stored at *uri*."""
+    """Return the paging for a page that the tool has just returned; *body* is stored at *uri*."""
     if uri is None:
         return paging
     items = _members.decode(body)[ITEMS]

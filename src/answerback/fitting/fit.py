@@ -34,7 +34,7 @@ _SHOWN = 5
 _TUPLE: Schema = {"prefixItems": []}
 """The schema of a list that keeps all its items."""
 _WRAPPING = 20
-"""More than the number of characters that a shape such as `{"result":…}` adds to the data."""
+"""An upper bound on the characters that a shape such as `{"result":…}` adds to the data."""
 CONTENT = "content[]"
 """The path that stands for all text; reserved, and unlikely to be a member's name."""
 Keep: TypeAlias = Callable[[bytes], Awaitable[str | None]]
@@ -51,7 +51,7 @@ _decode = msgspec.json.Decoder(list[str]).decode
 async def fit(
     reply: Reply[Any], tool: Tool, shape: Shape, keep: Keep, paging: Paging | None = None
 ) -> Reply[Any]:
-    """Return a success within the tool's budget, or a TOO_LARGE error; errors are left unchanged.
+    """Return a reply that fits the tool's budget, or a TOO_LARGE error; leave errors unchanged.
 
     *keep* stores the full reply if it is too large. *paging* is for a tool that returns pages.
     """
@@ -94,7 +94,7 @@ class LargeReply:
         """Return the reply with its lists and text cut, or None if that is not enough."""
         texts = self._texts.parts()
         data = self._data_part(cuts_texts=True)
-        # The two halves have nothing in common if the author wrote the text.
+        # If the author wrote the text, it has nothing in common with the data.
         if texts and self._tool.contract.text in ("own", "readable"):
             return await self._cut(data, texts)
         return await self._cut([*data, *texts])
@@ -111,7 +111,7 @@ class LargeReply:
         return [Single("", plan.piece("", schema, encoded))]
 
     async def _cut(self, *groups: list[Single]) -> Reply[Any] | None:
-        """Return the reply with the parts in each group cut to the same size together."""
+        """Return the reply with each group of parts cut to the same total size."""
         room = self._budget
         while all(sum(part.smallest for part in parts) <= room for parts in groups):
             cuts: list[Cut] = []
@@ -122,7 +122,7 @@ class LargeReply:
             sent = sent_size(fitted, self._shape, self._tool.contract)
             if sent <= self._budget:
                 return self._checked(fitted) if "" in shortened else fitted
-            # Some contracts indent the data, so that it takes more room than its JSON.
+            # Some contracts indent the data, which makes it longer than its compact JSON.
             sizes = {name: characters(value) for name, value in shortened.items()}
             used = max(sum(sizes.get(part.name, part.size) for part in parts) for parts in groups)
             used = min(room, used)
@@ -143,7 +143,7 @@ class LargeReply:
                 count = self._part.count or cut.total + self._part.offset
                 of_list = _replace(cut, total=count)
                 cuts = [of_list if each is cut else each for each in cuts]
-        # If the author gave no text, the note would replace the data's text.
+        # If the author wrote no text, the note would replace the data's text.
         has_texts = any(isinstance(block, Text) for block in reply.content)
         is_text_only = not shape.structured or contract.text in ("own", "readable")
         if encoded is not None and is_text_only and not has_texts:
@@ -171,7 +171,7 @@ class LargeReply:
         return CutNote(cut, await self._uri(""), path, cut.path, before, in_all)
 
     async def _uri(self, path: str) -> str | None:
-        """Return the URI of the full reply, which is the data or the text in the content."""
+        """Return the URI of the full data, or of the full text in the content."""
         if not path and self._part is not None:
             return PREFIX + self._part.id
         if path not in self._uris:
@@ -193,7 +193,7 @@ class LargeReply:
         return _replace(reply, data=data)
 
     async def refused(self) -> Reply[Any]:
-        """Return the error for a reply that cannot be cut without breaking its schema."""
+        """Return the error for a reply that cannot be cut without violating its schema."""
         reply, contract = self._reply, self._tool.contract
         size = sent_size(reply, self._shape, contract)
         body = reply.encoded or self._texts.body
@@ -232,7 +232,7 @@ class ContentTexts:
         return _encode(texts[0] if len(texts) == 1 else texts)
 
     def parts(self) -> list[Single]:
-        """Return the part that may be cut, if there is any text."""
+        """Return the part that can be cut, if there is any text."""
         if not self._texts:
             return []
         encoded = _encode(list(self._texts.values()))
@@ -241,7 +241,7 @@ class ContentTexts:
         return [Single(CONTENT, plan.piece(CONTENT, schema, encoded))]
 
     def content_with(self, kept: bytes | None) -> tuple[Block, ...]:
-        """Return the blocks with the remaining text, without the blocks that were dropped."""
+        """Return the blocks with their shortened text, without those that were dropped."""
         if kept is None:
             return tuple(self._content)
         texts = dict(zip(self._indexes, _decode(kept), strict=False))
@@ -256,7 +256,7 @@ class ContentTexts:
         return "" if len(self) == 1 else cut.path.removeprefix(CONTENT).removeprefix(".")
 
     def named(self, cut: Cut) -> Cut:
-        """Return the cut with the index of its block, such as `content[2]`."""
+        """Return the cut with its block's index in the path, such as `content[2]`."""
         if cut.path == CONTENT:
             return cut
         index = self._indexes[int(cut.path.removeprefix(f"{CONTENT}."))]
@@ -281,15 +281,15 @@ class CutNote(NamedTuple):
     path: str
     """Where the list or the text is in the full reply."""
     name: str
-    """The name by which the reader knows it; empty if it is the entire reply."""
+    """The name shown to the reader; empty for the entire reply."""
     before: int | None = None
-    """For a page, how many items are on earlier pages; its `next` leads to the rest."""
+    """For a page, the number of items on earlier pages; its `next` leads to the rest."""
     in_all: int | None = None
-    """For a page, how many items there are on all pages; None if unknown."""
+    """For a page, the number of items on all pages; None if unknown."""
 
 
 def notes(cuts: Sequence[CutNote]) -> tuple[Block, ...]:
-    """Return text that names each cut, and a link to each full reply."""
+    """Return text that describes each cut, and a link to each full reply."""
     if not cuts:
         return ()
     lines = [_line(each) for each in cuts[:_SHOWN]]
@@ -318,7 +318,7 @@ def how_to_continue(note: CutNote) -> str:
     if note.uri is None:
         return "The rest was not kept: ask for less."
     if note.before is not None:
-        return "For the next items, repeat the call with this page's next as cursor."
+        return "For more items, repeat the call with this page's next as the cursor."
     cut = note.cut
     rest = ReplyPart(
         path=note.path,
@@ -362,7 +362,7 @@ _decode_sent = msgspec.json.Decoder(_Sent).decode
 
 
 def sent_size(reply: Reply[Any], shape: Shape, contract: Contract) -> int:
-    """Return the number of characters in the larger half."""
+    """Return the number of characters in the reply's larger half."""
     sent = _decode_sent(mcp.write(reply, shape, contract))
     return max(sum(block.size for block in sent.content), characters(bytes(sent.structured)))
 
@@ -370,7 +370,7 @@ def sent_size(reply: Reply[Any], shape: Shape, contract: Contract) -> int:
 def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) -> bool:
     """Return whether either half of the reply has more than *budget* characters."""
     encoded = reply.encoded
-    # For most replies, the answer is known without writing them.
+    # For most replies, this can be decided without writing them.
     if encoded is not None and shape.structured:
         if len(encoded) > budget * UTF8_BYTES:
             return True

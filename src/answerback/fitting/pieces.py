@@ -1,8 +1,8 @@
 """Pieces of a reply: the values in its data and its text, each with the space it needs.
 
-They are cut in this order: lists lose their last items, the largest list first; if that is not
-enough, long strings lose their ends too. A list that had items keeps at least one, because a client
-that ignores the note would take an empty list for the answer.
+Lists are cut first, starting with the largest: they lose their last items. If that is not enough,
+long strings lose their ends too. A non-empty list keeps at least one item, because a client that
+ignores the note would mistake an empty list for the full result.
 
 Sizes are in characters of compact JSON. Only values to be cut are decoded; list items stay encoded.
 """
@@ -32,15 +32,15 @@ decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class ValueSchemas:
-    """The document with the schema for a reply's data; an empty document allows everything."""
+    """The schema document for a reply's data; an empty document allows everything."""
 
     def __init__(self, root: Schema) -> None:
         self._root = root
 
     def resolved(self, schema: object, encoded: bytes) -> Schema | None:
-        """Return the keywords for this value, with references followed and a union's member chosen.
+        """Return the keywords for this value, with references resolved and union members chosen.
 
-        Return None if the value must not change, or if a reference leads nowhere.
+        Return None if the value must not change, or if a reference cannot be resolved.
         """
         found: Schema = {}
         waiting: list[object] = [schema]
@@ -81,7 +81,7 @@ class ValueSchemas:
         return None
 
     def resolved_member(self, member: object) -> Schema | None:
-        """Return a union's member, with its references followed."""
+        """Return a union member with its references resolved."""
         for _ in range(_MAX_STEPS):
             if not isinstance(member, dict):
                 return {} if member is True else None
@@ -112,7 +112,7 @@ def _may_be(schema: Schema, encoded: bytes, members: dict[str, msgspec.Raw]) -> 
 
 
 def _is_allowed(schema: object, value: msgspec.Raw) -> bool:
-    """Return False if a schema lists its values, as it does for a tag, but not this one."""
+    """Return False if the schema lists all allowed values, as for a tag, and not this one."""
     if not isinstance(schema, dict) or not _FIXED_VALUE & schema.keys():
         return True
     values = [schema["const"]] if "const" in schema else schema["enum"]
@@ -145,12 +145,12 @@ def member_schema(schema: Schema, name: str) -> object:
 UTF8_BYTES = 4
 """The maximum number of bytes in one UTF-8 character."""
 LONG_TEXT = 200
-"""A string of at most this many characters is never cut: it may be a name, an address or a key. A
-cut string keeps at least this many."""
+"""Strings up to this length are never cut, because they may be names, addresses or keys. A cut
+string keeps at least this many characters."""
 FEW = 10
-"""A list of at most this many items keeps them all if its first item is too large to stay uncut."""
+"""A list of up to this many items keeps them all if even its first item has to be cut."""
 _NEAR = 4
-"""A line break is near if cutting there loses at most this fraction of the string."""
+"""A line break is near if cutting there loses at most one in this many characters."""
 
 _DEEPEST = 60
 """Values nested deeper than this are not cut, because pieces recurse as deeply as the data."""
@@ -177,7 +177,7 @@ class ValuePiece:
         return self.size
 
     def cut(self, room: int, cuts: list[Cut]) -> bytes:
-        """Return the value in at most *room* characters, if that is possible; add to *cuts*."""
+        """Return the value in at most *room* characters if possible; append the cuts to *cuts*."""
         return self.encoded
 
 
@@ -189,7 +189,7 @@ class CutPlan(msgspec.Struct, frozen=True):
     depth: int = 0
 
     def piece(self, path: str, schema: object, encoded: bytes) -> ValuePiece:
-        """Return the piece for a value with this schema; its JSON has no leading whitespace."""
+        """Return the piece for a value with *schema*; its JSON must have no leading whitespace."""
         kind = _KINDS.get(encoded[0], "other")
         if kind == "other" or self.depth > _DEEPEST or (kind == "string" and not self.cuts_texts):
             return ValuePiece(path, encoded)
@@ -201,7 +201,7 @@ class CutPlan(msgspec.Struct, frozen=True):
             is_free = _FIXED_TEXT.isdisjoint(found)
             return TextPiece(path, encoded, found) if is_free else ValuePiece(path, encoded)
         below = CutPlan(self.schemas, self.cuts_texts, self.depth + 1)
-        # A list may be of any length; a tuple may not.
+        # A list can have any length; a tuple cannot.
         is_tuple = "prefixItems" in found or isinstance(found.get("items"), list)
         if kind == "array" and not is_tuple:
             return ListPiece(path, encoded, found, below)
@@ -234,7 +234,7 @@ class TextPiece(ValuePiece):
         if border >= max(kept - kept // _NEAR, self._least):
             kept, unit = border, "lines"
             returned = self.text.count("\n", 0, border)
-            # The last line may have no line feed.
+            # The last line may have no trailing line feed.
             total = self.text.count("\n") + (not self.text.endswith("\n"))
         if kept < len(self.text):
             cuts.append(Cut(self.path, returned, total, unit))
@@ -245,7 +245,7 @@ class TextPiece(ValuePiece):
 
 
 class ListPiece(ValuePiece):
-    """A list that may be cut after an item."""
+    """A list that can be cut after any item."""
 
     def __init__(self, path: str, encoded: bytes, schema: Schema, plan: CutPlan) -> None:
         super().__init__(path, encoded)
@@ -254,7 +254,7 @@ class ListPiece(ValuePiece):
         self._schema = schema
         self._plan = plan
 
-    # Not stored: it would refer to this piece, and only the garbage collector frees a cycle.
+    # `Columns` is not stored: only the garbage collector could free the reference cycle.
     @cached_property
     def smallest(self) -> int:
         return Columns({"": self}).smallest
@@ -308,7 +308,7 @@ class GroupPiece(ValuePiece):
 
 
 class Cuttable(Protocol):
-    """One or several members that are cut together."""
+    """One or more members that are cut together."""
 
     @property
     def size(self) -> int: ...
@@ -317,7 +317,7 @@ class Cuttable(Protocol):
     def smallest(self) -> int: ...
 
     def cut(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
-        """Return the members, by name, in at most *room* characters if that is possible."""
+        """Return the members, by name, in at most *room* characters if possible."""
 
 
 class Single:
@@ -347,7 +347,7 @@ class Columns:
         return self._smallest(self._first(self._least))
 
     def _first(self, count: int) -> dict[str, list[ValuePiece]]:
-        """Return the pieces for the first items of each list."""
+        """Return the pieces for the first *count* items of each list."""
         return {
             name: [each.piece(index) for index in range(count)]
             for name, each in self._lists.items()
@@ -376,7 +376,7 @@ class Columns:
         return len(lists[0])
 
     def _cut_inside(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
-        """Cut the items themselves, because even the first do not fit; keep all if they are few."""
+        """Cut the items themselves, because not even the first ones fit; if few, keep them all."""
         count = self._count
         first = self._first(count) if count <= FEW else {}
         if not first or self._smallest(first) > room:
@@ -403,7 +403,7 @@ class Columns:
 
 
 def cuttable(members: Mapping[str, ValuePiece]) -> list[Cuttable]:
-    """Return the members that may be cut, in order; lists of equal length are grouped."""
+    """Return the members that can be cut, in order; lists of equal length are grouped."""
     found: dict[str | int, Cuttable | dict[str, ListPiece]] = {}
     for name, piece in members.items():
         if isinstance(piece, ListPiece):
@@ -417,9 +417,9 @@ def cuttable(members: Mapping[str, ValuePiece]) -> list[Cuttable]:
 
 
 def cut_largest(parts: Sequence[Cuttable], room: int, cuts: list[Cut]) -> dict[str, bytes]:
-    """Return the members that must be cut, so that all *parts* fit into *room* characters.
+    """Return the members that had to be cut for all *parts* to fit into *room* characters.
 
-    The largest are cut first: down to the size of the next largest, then both of them, and so on.
+    The largest is cut first, down to the size of the next largest; then both are cut, and so on.
     """
 
     def needed(level: int) -> int:

@@ -28,7 +28,7 @@ _IN_ORDER_OF_REMOVAL = (
 
 
 class PostgresReplies:
-    """Stores the replies of one app, using the database's clock."""
+    """Stores one app's replies, using the database's clock."""
 
     blocks = True
 
@@ -108,7 +108,7 @@ class PostgresReplies:
             _remove_expired(cursor)
 
     def close(self) -> None:
-        """Do nothing: the server closes the state."""
+        """Do nothing, because the server closes the state."""
 
     def _owner(self, user: str) -> str:
         """Return the user's fingerprint, or an empty string if there is no user."""

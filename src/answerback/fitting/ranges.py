@@ -42,7 +42,7 @@ class ReplyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def part_of(query: str) -> ReplyPart:
-    """Return the part named by a URI's query; raises InvalidInput if it names none."""
+    """Return the part named by a URI's query; raises InvalidInput for an invalid query."""
     given = parse_qsl(query, keep_blank_values=True)
     for name, value in given:
         if name not in _NAMES:

@@ -1,4 +1,4 @@
-"""Stores the full versions of replies that clients received in part, in memory or in SQLite."""
+"""Stores the full versions of truncated replies, in memory or in SQLite."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class StoredReply(NamedTuple):
 
 
 class ReplyStore(Protocol):
-    """Where full replies are stored. Thread-safe; its methods raise Unavailable."""
+    """A store for full replies. Thread-safe; its methods may raise Unavailable."""
 
     @property
     def blocks(self) -> bool:
-        """Whether methods may take a long time; an event loop then calls them in a thread."""
+        """Whether methods may block; if so, an event loop calls them in a thread."""
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
         """Store a reply, or extend its lifetime if it is already stored.
@@ -89,15 +89,15 @@ class ReplyStore(Protocol):
         """Remove the replies of a session that has ended."""
 
     def remove_expired(self) -> None:
-        """Remove expired replies; if there are many, some are left for the next time."""
+        """Remove expired replies; if there are many, leave some for the next run."""
 
     def close(self) -> None: ...
 
 
 def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) -> list[int]:
-    """Return the numbers of the replies to remove so that another of *size* bytes fits.
+    """Return the row numbers of the replies to remove so that another one of *size* bytes fits.
 
-    *rows* are numbers and sizes, in removal order; *count* and *total* are the limits.
+    *rows* are row numbers and sizes, in removal order; *count* and *total* are the limits.
     """
     left, held = len(rows), sum(size for _, size in rows)
     removed = []
@@ -110,7 +110,7 @@ def surplus(rows: Sequence[tuple[int, int]], size: int, count: int, total: int) 
 
 
 def surplus_of_all(rows: Sequence[tuple[int, int]], size: int, limits: ReplyLimits) -> list[int]:
-    """Return the replies to remove across all owners: more than needed, because this is slow."""
+    """Return the replies to remove across all owners; more than needed, because this is slow."""
     count, total = int(limits.count * _LEFT), int(limits.total_bytes * _LEFT)
     return surplus(rows, size, max(count, 1), max(total, size))
 
@@ -149,7 +149,7 @@ _IN_ORDER_OF_REMOVAL = (
 
 
 class SQLiteReplies:
-    """Each process opens the store on first use; without a *path*, each has its own.
+    """A store that each process opens on first use; without a *path*, each has its own.
 
     *clock* is for tests.
     """
@@ -276,10 +276,10 @@ _EXPIRY_SECONDS = 60.0
 
 
 class StoredReplies:
-    """Full replies in a store, within its limits.
+    """Stores full replies within limits.
 
     *key* returns the key that makes the ids unguessable. A reply that is sent again, such as a
-    task's whenever a client asks, has the same id and is stored only once.
+    task's result each time a client asks for it, keeps its id and is stored only once.
     """
 
     def __init__(
@@ -293,14 +293,14 @@ class StoredReplies:
         self._removing = removing = BackgroundWork(
             "answerback-wholes-expiry", partial(_remove_expired, store), _EXPIRY_SECONDS
         )
-        # The thread holds no reference to this object, and ends with it.
+        # The thread holds no reference to this object, and stops when it is gone.
         finalize(self, _close, removing, store).atexit = False
 
     async def keep(self, body: bytes, owner: Owner) -> str | None:
         """Store the JSON of the returned data; return its URI.
 
-        Return None if it cannot be stored, because it exceeds the limit or the store fails. The
-        reply is then sent without a link.
+        Return None if it exceeds the limit or the store fails; the reply is then sent without a
+        link.
         """
         if len(body) > self._limits.reply_bytes:
             return None
@@ -354,7 +354,7 @@ class StoredReplies:
 
 
 def range_uri(uri: str, part: ReplyPart) -> str:
-    """Return the URI of a part of the reply at *uri*; `part_of` reads its query."""
+    """Return the URI of a part of the reply at *uri*; `part_of` parses its query."""
     query = urlencode(msgspec.to_builtins(part))
     return f"{uri}?{query}" if query else uri
 

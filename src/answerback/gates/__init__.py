@@ -1,6 +1,6 @@
-"""Gates: what a caller must pass before a tool runs, and the refusals that say what is missing.
+"""Gates: checks that callers must pass before a tool runs, and refusals that say what is missing.
 
-A gate is a function that takes `ctx`; the ones here come ready-made.
+A gate is a function that takes `ctx`; these are the built-in ones.
 """
 
 from ..core.authentication import UsedTokens

@@ -1,4 +1,4 @@
-"""The gates that come with Answerback: login, scope, subscription and linked accounts."""
+"""Answerback's built-in gates: login, scope, subscription and linked accounts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCOPE_REQUIRED = "SCOPE_REQUIRED"
 
 
 def login(*, hide: bool = False) -> Callable[..., Any]:
-    """Let only logged-in callers pass.
+    """Require callers to be logged in.
 
     *hide* leaves gated entries out of other callers' lists, as if they did not exist.
     """
@@ -32,7 +32,7 @@ def login(*, hide: bool = False) -> Callable[..., Any]:
 
 
 def scope(*names: str, hide: bool = False) -> Callable[..., Any]:
-    """Let only callers whose token has all of these scopes pass.
+    """Require callers to have a token with all of these scopes.
 
     All of a tool's scopes are requested together, at the position of its first `scope`.
     *hide* leaves gated entries out of other callers' lists, as if they did not exist.
@@ -51,11 +51,11 @@ def subscription(
     url: str | None = None,
     feature: str | None = None,
 ) -> Callable[..., Any]:
-    """Let only users with a plan pass; *check* takes `ctx` and returns whether the user has it.
+    """Require users to have a plan; *check* takes `ctx` and returns whether the user has it.
 
     *url* is the page where a user can subscribe; a path such as "/plans" is relative to the origin
     of the app's URL. The link to it carries a token for that user, which `app.redeem` checks.
-    *feature* names what needs the plan, for messages.
+    *feature* names the feature that needs the plan, for messages.
     """
     check = _checked("subscription", plan, check)
     return EntitlementGate(SUBSCRIPTION_REQUIRED, plan, check, url, feature)
@@ -68,10 +68,10 @@ def linked(
     url: str | None = None,
     feature: str | None = None,
 ) -> Callable[..., Any]:
-    """Let only users with an account linked to a service pass; *check* returns True for them.
+    """Require users to have linked an account with a service; *check* returns True if they have.
 
-    *url* is the page where a user can link an account, as in `subscription`. *feature* names what
-    needs the account, for messages.
+    *url* is the page where a user can link an account, as in `subscription`. *feature* names the
+    feature that needs the account, for messages.
     """
     check = _checked("linked", service, check)
     return EntitlementGate(LINK_REQUIRED, service, check, url, feature)

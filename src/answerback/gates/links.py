@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _SPARE = 86_400
-"""Seconds to keep a file after its token has expired: the clock may be set back later."""
+"""Seconds to keep a file after its token has expired, in case the clock is set back later."""
 
 
 class UnsafeDirectory(AnswerbackError):
@@ -90,7 +90,7 @@ class UsedFiles:
 
 
 LIFETIME = 900
-"""Seconds for which a link can be used."""
+"""How many seconds a link is valid for."""
 PARAMETER = "token"
 _PURPOSE = b"link"
 
@@ -112,7 +112,7 @@ class Redeemed(msgspec.Struct, frozen=True):
     name: str
     """The plan or the service."""
     feature: str | None = None
-    """What needs the plan or the account, if the gate named it."""
+    """The feature that needs the plan or the account, if the gate names one."""
 
 
 class _Token(msgspec.Struct, array_like=True):
@@ -176,7 +176,7 @@ def page_url(page: str) -> str | None:
 
 
 def redeem(token: str, user: object, used: UsedTokens) -> Redeemed:
-    """Use up a link's token and return its purpose; raises LinkRefused."""
+    """Redeem a link's token and return its purpose; raises LinkRefused."""
     packed = process_signer().verify(str(token), _PURPOSE)
     if packed is None:
         raise _refused("it is forged, or signed with another key")
@@ -196,7 +196,7 @@ def _refused(reason: str) -> LinkRefused:
 
 
 def user_key(user: object) -> bytes:
-    """Return a digest of the user that is the same at each login."""
+    """Return a digest of the user that stays the same across logins."""
     if isinstance(user, User):
         return user.key
     # A user from a web server or another framework.

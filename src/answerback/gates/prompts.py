@@ -1,6 +1,6 @@
 """Tells users what they lack and where to get it, in challenges, refusals and tools' replies.
 
-The replies are errors, so that a tool with a declared return type may return them.
+The replies are errors, so that a tool with a declared return type can return them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 WWW_AUTHENTICATE = "mcp/www_authenticate"
-"""The `_meta` key with which a result asks the host to log in."""
+"""The `_meta` key that a result uses to ask the host to log in."""
 LOGIN_REQUIRED = "LOGIN_REQUIRED"
 SUBSCRIPTION_REQUIRED = "SUBSCRIPTION_REQUIRED"
 LINK_REQUIRED = "LINK_REQUIRED"
@@ -40,7 +40,7 @@ def header_value(auth: AppAuth | None, challenge: Challenge) -> str:
 
 
 def in_result(auth: AppAuth | None, challenge: Challenge) -> dict[str, list[str]]:
-    """Return the `_meta` of a result that asks the host to log in; hosts require an error."""
+    """Return the `_meta` for a result that asks the host to log in; hosts require an error."""
     if auth is None:
         return {}
     if challenge.error is None:
@@ -56,7 +56,7 @@ def url_value(url: str) -> str:
 
 
 def _quotable(challenge: Challenge) -> Challenge:
-    """Return the challenge with its text made safe for quotation marks.
+    """Return the challenge with its text made safe to put in quotation marks.
 
     A gate may repeat what the client sent, and an author's own authenticator might not escape it.
     """
@@ -80,7 +80,7 @@ def needs_login(tool: Tool) -> bool:
 def security_schemes(tool: Tool) -> list[JsonObject]:
     """Return the `securitySchemes` of *tool* for MCP hosts; empty if nothing is known.
 
-    A login without `auth=` counts as OAuth, because `scope` and the hosts know nothing else.
+    A login without `auth=` counts as OAuth, because `scope` and hosts support nothing else.
     """
     auth = _auth_of(tool)
     # API keys have no page that says where to log in.
@@ -107,7 +107,7 @@ def _auth_of(tool: Tool) -> AppAuth | None:
 
 
 def codes_of(gate: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the codes that a gate's refusals are known to have."""
+    """Return the known codes of a gate's refusals."""
     return gate.codes if isinstance(gate, BuiltinGate) else ("FORBIDDEN", "TIMED_OUT")
 
 
@@ -126,7 +126,7 @@ def shown_to_all(tools: Iterable[T]) -> list[T]:
 
 
 def login_prompt(feature: str | None = None) -> Reply[Any]:
-    """Return the reply to a caller who is not logged in; *feature* names what needs a login."""
+    """Return the reply to a caller without a login; *feature* names the feature that needs one."""
     return _reply(login_refusal(feature))
 
 
@@ -136,7 +136,7 @@ def subscription_prompt(
     """Return the reply to a *user* without a subscription.
 
     *plan* is the plan's name. *url* is the page where the user can subscribe. *feature* names
-    what needs the plan.
+    the feature that needs the plan.
     """
     link = None if url is None else _link(url, user, Redeemed(SUBSCRIPTION_REQUIRED, plan, feature))
     return _reply(subscription_refusal(feature, plan, link))
@@ -150,10 +150,10 @@ async def link_prompt(
     feature: str | None = None,
     url: str | Callable[..., Any] | None = None,
 ) -> Reply[Any]:
-    """Return the reply to a *user* who has not linked an account, at *service* if it is given.
+    """Return the reply to a *user* who has not linked an account, with *service* if given.
 
-    *feature* names what needs the account. *url* is the page where accounts are linked, or a
-    function, plain or async, that takes the user and the headers and returns the full link, for
+    *feature* names the feature that needs the account. *url* is the page where accounts are linked,
+    or a function, sync or async, that takes the user and the headers and returns the full link, for
     services that create their own links. *headers* are the request's headers, for that function.
     """
     if callable(url):

@@ -20,7 +20,7 @@ _MAX_INTERIM = 20
 """How many 1xx responses may precede the final one."""
 _MAX_SIZE_LINE = 4096
 _MAX_RATIO = 100
-"""The maximum compression ratio of a response that unpacks to more than _FREE bytes."""
+"""The maximum compression ratio of a response that decompresses to more than _FREE bytes."""
 _FREE = 1024 * 1024
 _READ_BYTES = 64 * 1024
 """The maximum size of one read."""
@@ -44,7 +44,7 @@ class BadResponse(Exception):
 
 
 class TooLargeResponse(BadResponse):
-    """The body is larger than the limit, or unpacks to far more than was sent."""
+    """The body is larger than the limit, or decompresses to far more than was sent."""
 
 
 class HttpFailure(Exception):
@@ -82,13 +82,13 @@ class ResponseHead(msgspec.Struct, frozen=True):
 
 
 def read_head(head: bytes) -> ResponseHead:
-    """Read the status line and headers, without the empty line at their end; raises BadResponse."""
+    """Parse the status line and headers, without the final empty line; raises BadResponse."""
     if _CONTROLS.search(head):
         raise BadResponse("the response headers contain control characters")
     first, *lines = head.decode("latin-1").split("\n")
     found = _STATUS_LINE.fullmatch(first.rstrip("\r"))
     if found is None:
-        raise BadResponse("the server does not answer in HTTP/1.1", first)
+        raise BadResponse("the response is not HTTP/1.1", first)
     headers: dict[str, str] = {}
     cookies: list[str] = []
     for line in lines:
@@ -117,7 +117,7 @@ class ResponseReader:
         self._buffer = b""
         self._at = 0
         """Where the unread part of the buffer starts."""
-        # Not `self._read_head`: a reader that holds its own bound method is a reference cycle.
+        # Not `self._read_head`: a reader that holds its own bound method creates a reference cycle.
         self._step: Callable[[ResponseReader], bool] = ResponseReader._read_head
         self._searched = 0
         self._interim = 0
@@ -135,7 +135,7 @@ class ResponseReader:
             self.may_keep = False
 
     def end(self) -> None:
-        """Handle the end of the connection; raises BadResponse if the response is not complete."""
+        """Handle the end of the connection; raises BadResponse if the response is incomplete."""
         if self.is_complete:
             return
         if self.head is None:
@@ -283,7 +283,7 @@ class ResponseReader:
 
 
 def _length(text: str) -> int:
-    """Read Content-Length, which may repeat the same value."""
+    """Parse Content-Length, which may repeat the same value."""
     values = {each.strip() for each in text.split(",")}
     value = values.pop()
     if values or not value.isascii() or not value.isdigit() or len(value) > 15:
@@ -294,7 +294,7 @@ def _length(text: str) -> int:
 
 
 class _Unzip:
-    """Unpacks gzip and refuses data that unpacks to far more than was sent."""
+    """Decompresses gzip data, and refuses data that expands to far more than was sent."""
 
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(16 + zlib.MAX_WBITS)
@@ -316,7 +316,7 @@ class _Unzip:
         if self._zlib.unused_data:
             raise BadResponse("the compressed response is malformed")
         if self._zlib.unconsumed_tail or len(found) > room:
-            raise TooLargeResponse(f"the response unpacks to more than {_MAX_RATIO} times its size")
+            raise TooLargeResponse(f"the response expands to more than {_MAX_RATIO} times its size")
         return found
 
 
@@ -392,7 +392,7 @@ class HttpConnection(asyncio.Protocol):
         return reader.take()
 
     def release(self) -> None:
-        """Stop reading: the connection is kept if the response is complete, and closed if not."""
+        """Stop reading; keep the connection if the response is complete, otherwise close it."""
         reader = self._reader
         if reader is None or self._draining is not None:
             return
@@ -463,7 +463,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _fail(self, problem: BadResponse) -> None:
         began = self._reader is not None and self._reader.head is not None
-        what = "the response broke off" if began else "the connection broke"
+        what = "reading the response failed" if began else "the connection broke"
         self._error = HttpFailure(
             f"{what}: {problem}",
             quoted=problem.quoted,
@@ -496,7 +496,7 @@ class HttpConnection(asyncio.Protocol):
 
 
 class HttpResponse:
-    """A response whose body has not been read yet; it is read with the connection's methods."""
+    """A response whose body has not been read yet; it is read through the connection."""
 
     def __init__(self, connection: HttpConnection, head: ResponseHead, url: str) -> None:
         self.status_code = head.status

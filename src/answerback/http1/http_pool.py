@@ -47,7 +47,7 @@ class HttpUrl(msgspec.Struct, frozen=True):
 
 
 def parse_url(url: str) -> HttpUrl:
-    """Read a URL; raises HttpFailure without showing the URL, which may contain secrets."""
+    """Parse a URL; raises HttpFailure, leaving out the URL because it may contain secrets."""
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
@@ -73,7 +73,7 @@ def parse_url(url: str) -> HttpUrl:
 
 
 class HttpPool:
-    """Sends requests; idle connections are kept for the next request."""
+    """Sends requests and reuses idle connections."""
 
     def __init__(self, *, uses_proxies: bool = True, tls: SSLContext | None = None) -> None:
         self._uses_proxies = uses_proxies
@@ -90,7 +90,7 @@ class HttpPool:
         """Send a request, with lower-case header names; raises HttpFailure."""
         route = self._routes.get(url)
         if route is None:
-            # Most URLs are used again, so their parts and proxies are cached.
+            # Most URLs are reused, so their parts and proxies are cached.
             where = parse_url(url)
             if len(self._routes) >= _MAX_ROUTES:
                 self._routes.clear()
@@ -209,7 +209,7 @@ class HttpPool:
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
-    """Encode a request's first line and headers; raises HttpFailure if they are malformed."""
+    """Encode a request line and headers; raises HttpFailure if they are malformed."""
     lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
     text = "".join((f"{method} {target} HTTP/1.1\r\n", *lines, "\r\n"))
     ends = len(lines) + 2
@@ -262,7 +262,7 @@ def tls_context() -> SSLContext:
 
 
 def proxy_of(where: HttpUrl) -> HttpUrl | None:
-    """Return the environment's proxy for a URL; raises HttpFailure."""
+    """Return the proxy for a URL, from the environment; raises HttpFailure."""
     is_named = any(name.lower().endswith("_proxy") for name in os.environ)
     if not is_named and sys.platform not in ("darwin", "win32"):
         return None
@@ -322,13 +322,13 @@ def _reason(exc: Exception) -> str:
     text = str(exc) or type(exc).__name__
     if isinstance(exc, TimeoutError):
         return "it took too long"
-    # The error for several addresses contains the messages of their errors, but no errno.
+    # The error for several addresses contains their error messages, but no errno.
     is_refused = isinstance(exc, ConnectionRefusedError) or f"[Errno {ECONNREFUSED}]" in text
-    return "nothing answers there; is the server running?" if is_refused else text
+    return "nothing is listening there; is the server running?" if is_refused else text
 
 
 class BodyTooLarge(HttpFailure):
-    """A response's body is larger than its reader allows."""
+    """A response's body is larger than the caller allows."""
 
 
 class Fetched(msgspec.Struct, frozen=True):

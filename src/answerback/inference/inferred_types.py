@@ -1,6 +1,6 @@
 """Infers the types of replies from the values at each place, and writes them as Python.
 
-A type is a tree of the classes here; every counted value fits it. Memory use depends on how
+A type is a tree of the classes below, and every value seen fits it. Memory use depends on how
 much the replies differ, not on how many there are.
 """
 
@@ -25,13 +25,13 @@ from .recorded_replies import RecordedReply
 MAX_MEMBERS = 100
 """Objects with more distinct keys than this are dicts with arbitrary keys."""
 MAX_PLACES = 100_000
-"""After this many places, new ones are not examined: their type is `Any`."""
+"""After this many places, new ones are not examined, and their type is `Any`."""
 MAX_DEPTH = 100
 """Deeper values are not examined."""
 MAX_NESTED = 12
 """Deeper objects and arrays are `Any`."""
 MIN_DATES = 3
-"""A place has dates if it has at least this many strings, and all of them are dates."""
+"""A place holds dates if it has at least this many strings and all of them are dates."""
 MAX_TEXTS = 8
 """A place is a `Literal` if it has at most this many distinct strings,"""
 MIN_LITERAL_VALUES = 20
@@ -41,7 +41,7 @@ MIN_LITERAL_REPLIES = 5
 MIN_LITERAL_USES = 3
 """each occurring at least this many times."""
 MIN_VARYING_KEYS = 6
-"""Objects with varying keys are dicts if they have this many keys in total."""
+"""Objects with varying keys are dicts if they have at least this many keys in total."""
 _MAX_WORD = 40
 _MIN_TREE_MEMBERS = 2
 _MIN_MERGED = 2
@@ -60,7 +60,7 @@ _FREE_KEY = re.compile(
 
 
 class Plain(msgspec.Struct, frozen=True):
-    """A type with a name: `str`, `int`, `float`, `bool`, `None`, `date`, `datetime`, `Any`."""
+    """A named type: `str`, `int`, `float`, `bool`, `None`, `date`, `datetime`, `Any`."""
 
     name: str
 
@@ -91,11 +91,11 @@ class Member(msgspec.Struct):
 
 
 class RecordType(msgspec.Struct, eq=False):
-    """Objects with the same members, compared by identity."""
+    """A type for objects with the same members; compared by identity."""
 
     path: tuple[str, ...]
-    """The tool, and the names of the members that lead here: `Item` for an array, `Value` for a
-    dict."""
+    """The tool, and the names of the members that lead here, with `Item` for an array and `Value`
+    for a dict."""
     objects: int
     replies: int
     members: dict[str, Member]
@@ -107,7 +107,7 @@ ANY, NONE, TEXT = Plain("Any"), Plain("None"), Plain("str")
 
 
 class ToolType(msgspec.Struct):
-    """A tool's type, and the number of replies behind it."""
+    """A tool's reply type, and the number of replies that it was inferred from."""
 
     tool: str
     kind: InferredType
@@ -115,12 +115,12 @@ class ToolType(msgspec.Struct):
 
 
 class SeenReplies:
-    """The replies of all tools so far; numbers them, and limits the number of places."""
+    """Evidence from all tools' replies; numbers the replies and limits the number of places."""
 
     def __init__(self) -> None:
         self.tools: dict[str, Evidence] = {}
         self.content: set[str] = set()
-        """The tools that have replies with only content, such as an image."""
+        """The tools with replies that have only content, such as an image."""
         self.reply = 0
         self.depth = 0
         """The number of arrays and objects around the value being counted."""
@@ -140,12 +140,12 @@ class SeenReplies:
                 self.content.add(recorded.tool)
 
     def take_place(self) -> bool:
-        """Return whether one more place may be examined."""
+        """Count one more place; return whether it may be examined."""
         self._places += 1
         return self._places <= MAX_PLACES
 
     def types(self) -> list[ToolType]:
-        """Return the types of the tools that have data, sorted by name."""
+        """Return the types of the tools that returned data, sorted by name."""
         inference = _Inference()
         return [
             ToolType(tool, inference.type_of(evidence, (tool,)), evidence.count)
@@ -160,7 +160,7 @@ class Texts:
     def __init__(self) -> None:
         self.count = 0
         self.values: dict[str, int] | None = {}
-        """How many times each string occurs; None if more than MAX_TEXTS, or long ones."""
+        """How many times each string occurs; None if there are too many or one is long."""
         self.are_dates = True
         self.are_datetimes = True
 
@@ -310,11 +310,11 @@ class Evidence:
 
 
 class _Inference:
-    """The inference for all tools; merges equal records into one."""
+    """Infers the types of all tools, and merges equal records."""
 
     def __init__(self) -> None:
         self._open: dict[int, RecordType] = {}
-        """The records around a place, which may be recursive, by the ids of their evidence."""
+        """The records being built, which may be recursive, by the ids of their evidence."""
         self._known: dict[object, RecordType] = {}
 
     def type_of(self, evidence: Evidence, path: tuple[str, ...]) -> InferredType:
@@ -335,7 +335,7 @@ class _Inference:
             members.append(self._type_of_objects(objects, path))
         if evidence.nulls:
             members.append(NONE)
-        # A part that was always null may be anything; a whole reply may really be null.
+        # A nested value that was always null could be anything; an entire reply may really be null.
         is_unknown = not members or (members == [NONE] and len(path) > 1)
         if is_unknown or ANY in members:
             return ANY
@@ -348,7 +348,7 @@ class _Inference:
             return ANY
         if not evidence.is_tree and _has_free_keys(evidence):
             return DictOf(self.type_of(evidence.merged_values(), (*path, "Value")))
-        # Folding one member adds the branches of others, such as those of `left` and `right`.
+        # Folding one member can add branches to others, as with `left` and `right`.
         while any(_fold(evidence, name) for name in list(evidence.members or ())):
             pass
         if evidence.values is not None:
@@ -455,7 +455,7 @@ def _has_free_keys(evidence: Evidence) -> bool:
 
 
 def _fold(root: Evidence, name: str) -> bool:
-    """Count a member's objects at the root if they look like it, like the branches of a tree.
+    """Merge a member's objects into the root if they look like it, as the branches of a tree do.
 
     `same_as` then points back to the root. Return whether the objects look alike.
     """
@@ -476,7 +476,7 @@ def _fold(root: Evidence, name: str) -> bool:
     return True
 
 
-_HEAD = '"""The types of replies, inferred from recorded ones by `answerback types`."""'
+_HEAD = '"""Reply types, inferred from recorded replies by `answerback types`."""'
 _TABLE = "REPLY_TYPES"
 _IMPORTS = {
     "dataclasses": ("dataclass",),
@@ -485,8 +485,8 @@ _IMPORTS = {
 }
 _IMPORTED = frozenset(name for names in _IMPORTS.values() for name in names)
 _RESERVED = frozenset({*_IMPORTED, *dir(builtins), *keyword.kwlist, _TABLE})
-# A field with such a name hides the type from later annotations; a dataclass takes `type.mro` as
-# the default for `mro`.
+# A field with one of these names would hide the type from later annotations; a dataclass would use
+# `type.mro` as the default for `mro`.
 _HIDING = frozenset(
     {"bool", "dict", "float", "int", "list", "mro", "str", *_IMPORTED, *keyword.kwlist}
 )

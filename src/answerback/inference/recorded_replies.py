@@ -1,7 +1,7 @@
 """Reads recorded replies one at a time, each with its tool's name and its data.
 
 It reads the same files as `lint`, `{"tool": …, "reply": …}` lines, and records from `--audit`
-(SQLite and JSONL). Memory use is bounded by the largest reply. Types are not its concern.
+(SQLite and JSONL). Memory use is bounded by the largest reply. It knows nothing about types.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ..records.reader import read as read_records
 from ..rules.lint.inputs import INVALID, NO_VALUE, Conversation, Piece, read_pieces
 
 _FIRST_LINE = re.compile(rb"(\xef\xbb\xbf)?\s*\{[ \t]*\"")
-"""The start of an object that is on one line, not one that spans several lines."""
+"""The start of an object on a single line, as opposed to one that spans several lines."""
 _NO_CONTENT = "the record has no content; record it with --audit-keep content"
 _NO_TOOL = 'the reply does not name its tool; write {"tool": "name", "reply": …} on a line'
 
 
 class ReplyData(msgspec.Struct, frozen=True):
-    """The value that a tool's function returned, as far as its reply shows it."""
+    """The value that a tool's function returned, as recovered from its reply."""
 
     kind: Literal["data", "content", "failure", "unreadable"]
     """A "content" reply has blocks such as images, but no data."""
@@ -49,7 +49,7 @@ class RecordedReply(msgspec.Struct, frozen=True):
     tool: str
     data: ReplyData
     place: str
-    """The file, and the line or the record's number."""
+    """The file, and the line or record number."""
 
 
 def read_replies(file: BufferedReader, name: str) -> Iterator[RecordedReply]:
@@ -90,8 +90,8 @@ def _replies_in_piece(
             yield RecordedReply(tool, data_of(reply), place)
             return
         case {"direction": "sent" | "received" as direction, **line}:
-            # Servers that share a tap use the same ids, and so do a server's requests to its host:
-            # only the client's requests and the answers to them are read.
+            # Servers that share a tap use the same ids, as do a server's requests to its host, so
+            # only the client's requests and the responses to them are read.
             server, frame = str(line.get("server", "")), line.get("message")
             messages = [
                 each
@@ -165,7 +165,7 @@ def _is_wrapped(reply: Reply[Any]) -> bool:
 
 
 def _data(value: Json) -> ReplyData:
-    """Return the data; many functions return a string of JSON, which is decoded."""
+    """Return the data, decoding the JSON strings that many functions return."""
     inner = _json_in(value) if isinstance(value, str) else msgspec.UNSET
     if inner is msgspec.UNSET:
         return ReplyData("data", value)

@@ -1,4 +1,4 @@
-"""Checks other frameworks' replies, refuses invalid ones, and records both."""
+"""Checks and records other frameworks' replies, and refuses invalid ones."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class CheckResult(msgspec.Struct):
 
 
 class CallTimer:
-    """A timer for one call, from request to reply, for its record."""
+    """Measures a call's duration, from request to reply, for its record."""
 
     def __init__(self) -> None:
         self._began = time()
@@ -108,7 +108,7 @@ class Checker:
 
 
 def as_dict(value: Any) -> JsonObject:
-    """Return a pydantic model's JSON object, as it is sent; a dict is returned unchanged."""
+    """Return a pydantic model as the JSON object to send; a dict is returned unchanged."""
     if isinstance(value, dict):
         return value
     members: JsonObject = value.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -148,12 +148,12 @@ class CheckedResponse(msgspec.Struct, frozen=True):
 
 
 class HttpMiddleware(Generic[A]):
-    """Replaces invalid replies with errors, with status 500.
+    """Replaces each invalid reply with an error and status 500.
 
     *app* is the wrapped application. *dialect* is the format of the replies; by default it is
-    detected. *records* receives an event for each reply. Below the paths in *only*, every response
-    counts as a reply; below those in *skip*, none does. Install it so that it sees responses
-    before any middleware compresses them.
+    detected. *records* receives an event for each reply. Every response under the
+    paths in *only* counts as a reply, unless it is under a path in *skip*. Install it so that it
+    sees responses before any middleware compresses them.
 
     The framework's own errors (404, 401) are not replies: their status says what they are. They
     pass through unchanged, or as envelopes with the same status if the dialect is `envelope`.
@@ -186,7 +186,7 @@ class HttpMiddleware(Generic[A]):
 
     def check(self, response: AppResponse) -> CheckedResponse:
         if has_more_marks(response.body, MAX_VALUES):
-            # Like a body that is too large, it is not checked.
+            # Not checked, like a body that is too large.
             return CheckedResponse(response.status)
         try:
             found = msgspec.json.decode(response.body)
@@ -202,7 +202,7 @@ class HttpMiddleware(Generic[A]):
         looks_like_reply = isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
         if response.failed and not looks_like_reply:
             return self._pass_framework_error(response, found)
-        # An envelope without a timestamp gets one; it is not refused.
+        # An envelope without a timestamp is not refused; the timestamp is added.
         lacks = isinstance(found, dict) and "success" in found and not found.get("timestamp")
         if lacks:
             found["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -74,7 +74,7 @@ class _StartResponse:
 
 
 class _AppBody:
-    """The app's body with its `write()` data first.
+    """The app's body, preceded by its `write()` data.
 
     A generator calls `start_response` only when its first chunk is read, so that chunk is read
     here if the status is not known yet.
@@ -87,7 +87,7 @@ class _AppBody:
         self._unread: Iterator[bytes] = chain(started.written, first, rest)
 
     def read_all(self) -> bytes | None:
-        """Return the body and close it; None if it is too large, and must still be iterated."""
+        """Return the body and close it; None if it is too large and must be iterated instead."""
         held: list[bytes] = []
         size = 0
         try:

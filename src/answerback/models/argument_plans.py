@@ -1,6 +1,6 @@
 """Plans that turn a model's arguments back into the tool's arguments.
 
-Converting a schema makes a plan wherever the provider's form of a value differs from the tool's.
+Converting a schema creates a plan wherever the provider's form of a value differs from the tool's.
 The plan for a value that stays unchanged is None.
 """
 
@@ -134,7 +134,7 @@ class Decoder(msgspec.Struct, frozen=True):
 
 
 def item_name(at: int) -> str:
-    """Return the name of the object member that stands for a tuple item."""
+    """Return the name of the object member that represents a tuple item."""
     return f"item{at}"
 
 

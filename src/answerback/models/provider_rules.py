@@ -23,7 +23,7 @@ _ANNOTATIONS = frozenset({"title", "description"})
 
 
 class NameRule(msgspec.Struct, frozen=True):
-    """The names that a provider accepts: a character class, a length, a first character."""
+    """The names that a provider accepts: a character class, a length and a first character."""
 
     characters: str
     length: int
@@ -52,7 +52,7 @@ class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
     const: bool = True
     """`const` is accepted, and `enum` may hold true, false and null."""
     tuples: bool = True
-    """`prefixItems` is accepted; else a tuple becomes an object with the members item0, item1…"""
+    """`prefixItems` is accepted; otherwise, a tuple becomes an object with members item0, item1…"""
     recursion: bool = True
     max_min_items: int | None = None
     """The largest accepted `minItems`; None for no limit."""
@@ -162,14 +162,14 @@ ANTHROPIC = ProviderRules(
     limits=SetLimits(tools=20, optional=24, unions=16),
     images=_IMAGES,
     documents=_PDF,
-    # The API answers 400: all content must be of type "text" if "is_error" is true.
+    # The API responds with 400: all content must be of type "text" if "is_error" is true.
     media_in_errors=False,
 )
 GEMINI = ProviderRules(
     provider="gemini",
     read_on="2026-11-16",
     sources=("google-genai 3.1.0: types.py, FunctionDeclaration and response_json_schema",),
-    # The Python types say 128 characters, the Vertex AI REST reference says 64.
+    # The Python types say 128 characters; the Vertex AI REST reference says 64.
     names=NameRule(r"a-zA-Z0-9_.\-", 64, first="a-zA-Z_"),
     plain=SchemaRules(
         keywords=_ANNOTATIONS | {"minItems", "maxItems", "minimum", "maximum"},
@@ -216,7 +216,7 @@ def fitting_names(names: Iterable[str], rule: NameRule | None) -> dict[str, str]
 
 
 class SchemaSize(msgspec.Struct):
-    """The counts in a schema that providers limit."""
+    """Counts of the parts of a schema that providers limit."""
 
     members: int = 0
     optional: int = 0
@@ -241,7 +241,7 @@ class StrictLimits:
         try:
             size = measure(schema, limits.large_enum[0] if limits.large_enum else 0)
         except RecursionError:
-            return "the schema is too deep"
+            return "the schema is nested too deeply"
         tools, optional = self.tools + 1, self.optional + size.optional
         unions = self.unions + size.unions
         largest = limits.large_enum[1] if limits.large_enum else None

@@ -1,4 +1,4 @@
-"""A set of tools in one provider's format, which turns the model's calls back into tool calls."""
+"""A set of tools in one provider's format; turns the model's calls back into tool calls."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ToolEntry(msgspec.Struct, frozen=True):
 def read_tools(tools: Any) -> tuple[list[ToolEntry], list[str]]:
     """Return the tools in an App, a list, a mapping by name or a `tools/list` result.
 
-    If several tools have the same name, the first is returned; the second value names the others.
+    If several tools have the same name, the first is returned; the second value lists these names.
     Raises TypeError for anything else.
     """
     entries: dict[str, ToolEntry] = {}
@@ -113,7 +113,7 @@ class ToolReport(msgspec.Struct, frozen=True):
     strict: bool
     """Whether the provider checks the arguments against the schema."""
     reason: str | None
-    """Why the tool is not strict although strict was requested."""
+    """Why the tool is not strict even though strict was requested."""
     changes: tuple[str, ...] = ()
     """What had to change in the schema, one sentence each."""
 
@@ -145,7 +145,7 @@ class ModelTools:
     """A set of tools in one provider's format.
 
     `tools` is the JSON to send. `run` makes a call that the model requested; `name_of` and
-    `arguments` only convert it. `messages` turns the replies into messages for it. `report`
+    `arguments` only convert it. `messages` turns the replies into messages for the model. `report`
     says what had to change.
     """
 
@@ -328,7 +328,7 @@ def _wanted(strict: Strict, entries: list[ToolEntry]) -> set[str]:
         return names if strict else set()
     wanted = {strict} if isinstance(strict, str) else set(strict)
     if unknown := sorted(wanted - names):
-        raise ValueError(f"strict= names {unknown[0]!r}, which is not among the tools")
+        raise ValueError(f"strict= names {unknown[0]!r}, which is not one of the tools")
     return wanted
 
 
@@ -351,10 +351,10 @@ def _converted(
 
 def _warnings(found: list[ToolEntry], doubled: list[str], rules: ProviderRules) -> Iterable[str]:
     for name in doubled:
-        yield f"a second {name!r} is left out: give one of the two tools a prefix"
+        yield f"a second {name!r} was left out; give one of the two tools a prefix"
     for each in found:
         if not each.for_model:
-            yield f"{each.name!r} is left out: only a widget may call it"
+            yield f"{each.name!r} was left out because only a widget may call it"
     entries = [each for each in found if each.for_model]
     if rules.max_tools is not None and len(entries) > rules.max_tools:
         yield f"{len(entries)} tools, but the provider allows only {rules.max_tools} in a request"

@@ -169,7 +169,7 @@ def result_message(
 def openai_media_message(results: Sequence[CallResult]) -> list[dict[str, Any]]:
     """Return the user message with all images and documents; an empty list if there are none.
 
-    It follows all the calls' messages: the provider refuses other messages between them.
+    It comes after the messages for all calls, because the provider rejects any between them.
     """
     content: list[dict[str, Any]] = []
     for result in results:

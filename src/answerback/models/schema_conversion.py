@@ -1,6 +1,6 @@
 """Converts a tool's argument schema into the part of JSON Schema that a provider accepts.
 
-Each conversion makes a new schema, a list of what had to change, and the decoder that converts
+Each conversion produces a new schema, a list of what had to change, and a decoder that converts
 the model's arguments back.
 """
 
@@ -43,7 +43,7 @@ from .schema_facts import (
     well_formed,
 )
 
-# A schema without one of these accepts more values, so the description states what was left out.
+# Without one of these, a schema accepts more values, so the description states what was left out.
 _CONSTRAINTS = frozenset(
     {"minLength", "maxLength", "pattern", "format", "multipleOf", "minimum", "maximum"}
     | {"exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "uniqueItems"}
@@ -180,9 +180,9 @@ def convert_schema(schema: Schema, rules: SchemaRules) -> Converted:
     except SchemaRefused as exc:
         why = str(exc)
     except RecursionError:
-        why = f"{ROOT}: the schema is too deep"
+        why = f"{ROOT}: the schema is nested too deeply"
     except (TypeError, AttributeError, ValueError, LookupError) as exc:
-        # A reference may lead to a place in the document that holds no schema.
+        # A reference may point to a part of the document that is not a schema.
         why = f"{ROOT}: the schema is malformed ({type(exc).__name__})"
     if rules.strict:
         raise SchemaRefused(why)
@@ -190,7 +190,7 @@ def convert_schema(schema: Schema, rules: SchemaRules) -> Converted:
 
 
 def _with_all_keywords(state: Conversion) -> Converted:
-    """Keep the schema, but make its root a plain object: every provider requires that."""
+    """Keep the schema, but make its root a plain object, as every provider requires."""
     schema = {key: deepcopy(each) for key, each in state.root.items() if key != "$schema"}
     names = fitting_names(schema["properties"], state.rules.properties)
     members = {}
@@ -344,7 +344,7 @@ def _further_properties(state: Conversion, schema: Schema, path: str) -> Any:
     """Return False for a closed object, the schema for additional members, or None for any."""
     more = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
     if schema.get("patternProperties") and not (more is False and not schema.get("properties")):
-        state.cannot(path, "uses patternProperties next to other members")
+        state.cannot(path, "uses patternProperties alongside other members")
     if more is False:
         return False if schema.get("patternProperties") is None else None
     if more is None and (schema.get("properties") or path == ROOT) and state.rules.closed:
@@ -354,7 +354,7 @@ def _further_properties(state: Conversion, schema: Schema, path: str) -> Any:
 
 
 def _null_is_absent(state: Conversion, schema: Any, path: str) -> bool:
-    """Return whether null stands for an omitted property."""
+    """Return whether null represents an omitted property."""
     if not allows_null(schema, state.document):
         return True
     if not isinstance(schema, Mapping) or "default" not in schema:

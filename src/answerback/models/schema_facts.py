@@ -1,4 +1,4 @@
-"""Facts about JSON Schemas that a conversion for a provider needs; no schema is changed here."""
+"""Facts about JSON Schemas that conversions for providers need; never changes a schema."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def inner_schemas(schema: Any) -> Iterator[Any]:
 def recursive_pointers(root: Schema, limit: int) -> frozenset[str] | None:
     """Return a document's references that lead back to themselves, or to others that do.
 
-    None if the definitions have more than *limit* schemas in total.
+    Return None if the definitions have more than *limit* schemas in total.
     """
     graph = _references(root, limit)
     if graph is None:
@@ -209,7 +209,7 @@ def type_of_value(value: Any) -> str:
 
 
 def allows_null(schema: Any, root: Schema, seen: set[str] | None = None) -> bool:
-    """Return whether null fits; *seen* has the references already known not to allow it."""
+    """Return whether null fits; *seen* holds the references already known not to allow it."""
     seen = set() if seen is None else seen
     if schema is True or schema == {}:
         return True

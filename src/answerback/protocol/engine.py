@@ -65,7 +65,7 @@ _encode = msgspec.json.Encoder().encode
 _Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]
 MAX_VALUES = 100
 """The maximum number of values in a completion result."""
-_NO_SESSION = "only a client with a session, or a client of MCP 2026-07-28, can be asked"
+_NO_SESSION = "only a client with a session, or one that uses MCP 2026-07-28, can be asked"
 # `tasks/result` waits for a task's code, and asks the client its questions.
 _RUN_AUTHORS_CODE = frozenset(
     {"tools/call", "resources/read", "prompts/get", "completion/complete", "tasks/result"}
@@ -97,7 +97,7 @@ class Engine:
             "prompts/get": ("prompts", self._get_prompt),
             "completion/complete": ("completion", self._complete),
             "server/discover": ("server", self._discover),
-            # Careless clients ask for lists that the server does not offer; these are empty.
+            # Careless clients request lists that the server does not offer; these are empty.
             **{name: ("", partial(self._list, name)) for name in LISTS},
             **{name: (needed, partial(self._tasks, name)) for name, needed in _TASKS.items()},
         }
@@ -119,7 +119,7 @@ class Engine:
         try:
             signature = tool.signature
         except (NameError, TypeError):
-            return True  # The call will report the fault in the signature.
+            return True  # The call will report the problem with the signature.
         return signature.context is not None or bool(signature.questions or tool.middleware)
 
     def tool_name(self, request: Request) -> str:
@@ -128,7 +128,7 @@ class Engine:
         return params.name.removeprefix(self._prefix) if isinstance(params, ToolCall) else ""
 
     async def respond(self, request: Request, peer: McpPeer) -> Frame:
-        """Return the frame that answers a request. Never raises; `peer.error` stores an error."""
+        """Return the response to a request. Never raises; an error is stored in `peer.error`."""
         try:
             found = self._methods.get(request.method)
             # A method that needs no capability exists in every version.
@@ -139,7 +139,7 @@ class Engine:
                 return result_frame(request.id, result)
             return large_result_frame(request.id, result)
         except RpcError as error:
-            # Its traceback's frames refer to the peer, which would be a reference cycle.
+            # Its traceback's frames refer to the peer, which would create a reference cycle.
             peer.error = error.with_traceback(None)
         except Exception:  # noqa: BLE001 -- our bug ends one request, not the server
             log_internal_error(request.method)
@@ -219,7 +219,7 @@ class Engine:
         return RpcError(INVALID_PARAMS, f"Unknown tool: {name}" + (hint and f"; {hint}"))
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
-        """Set the client's answers from this request and earlier ones on the peer."""
+        """Set the peer's answers to those sent with this request and earlier ones."""
         retry = read_params(raw, RetriedRequest)
         if retry.responses or retry.state is not None:
             # Imported here, because only a question needs signed state.
@@ -341,7 +341,7 @@ async def complete(
     tool = registry.completions.get(key)
     has_own_gates = tool is not None and bool(tool.settings.requires)
     if referenced.gates is not None:
-        # Only the gates that take just `ctx`: the argument values are not known yet.
+        # Only gates that take just `ctx` run, because the argument values are not known yet.
         call = Call(referenced.name, b"{}", peer, wire="mcp", caller=peer.caller)
         call.tool = referenced
         refused = await runtime.pass_gates(call)

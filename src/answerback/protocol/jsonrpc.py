@@ -46,7 +46,7 @@ class Common(msgspec.Struct, kw_only=True):
 
 
 class RetriedRequest(Common, kw_only=True):
-    """In the stateless era a client repeats its request, with its user's answers."""
+    """A request that a stateless client may repeat, with its user's answers."""
 
     responses: dict[str, dict[str, Any]] = msgspec.field(default={}, name="inputResponses")
     state: str | None = msgspec.field(default=None, name="requestState")
@@ -58,7 +58,7 @@ class ToolCall(RetriedRequest, kw_only=True):
     name: str
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
     task: object = None
-    """In 2025-11-25 it asks for a task; later versions ignore it."""
+    """In 2025-11-25, this requests a task; later versions ignore it."""
 
 
 class TaskId(msgspec.Struct):
@@ -175,7 +175,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Notification(msgspec.Struct, frozen=True):
-    """A message without a response."""
+    """A message that expects no response."""
 
     method: str
     params: msgspec.Raw = NO_PARAMS
@@ -192,7 +192,7 @@ Message: TypeAlias = Request | Notification | Response
 
 
 class _CallFrame(Request, frozen=True, kw_only=True):
-    """A `tools/call`, decoded in one step because most requests are of this kind."""
+    """A `tools/call`, decoded in one step because most requests are tool calls."""
 
     jsonrpc: Literal["2.0"]
     method: Literal["tools/call"]
@@ -222,8 +222,8 @@ _encode = msgspec.json.Encoder().encode
 def parse(text: bytes) -> Message:
     """Return the one message in *text*; raises RpcError, with the id if it is readable."""
     try:
-        # JSON with few brackets cannot be nested too deeply, and ASCII is UTF-8. Counting them in a
-        # large message would take too long.
+        # JSON with few brackets cannot be nested too deeply, and ASCII is valid UTF-8. Counting
+        # the brackets in a large message would take too long.
         if (
             len(text) > LARGE
             or text.count(b"{") + text.count(b"[") > MAX_DEPTH
@@ -315,7 +315,7 @@ def is_stateless(meta: Meta | None) -> bool:
 
 @cache
 def _decoder(type: object) -> msgspec.json.Decoder[Any]:
-    """Return the cached decoder for a parameter type; making one costs more than using it."""
+    """Return the cached decoder for a parameter type; creating one costs more than using it."""
     return msgspec.json.Decoder(type)
 
 
@@ -345,7 +345,7 @@ def joined(frame: Frame) -> bytes:
 
 
 def error_frame(id: Id | None, error: RpcError) -> bytes:
-    """Return an error frame; without a readable id it has no `id`: the schema forbids `null`."""
+    """Return an error frame; without a readable id it has no `id`, as the schema forbids `null`."""
     body: JsonObject = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data

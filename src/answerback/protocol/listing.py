@@ -1,4 +1,4 @@
-"""An app's entries over MCP: finds the entry that a request is about, and lists them in pages.
+"""An app's entries over MCP: finds the entry that a request refers to, and lists them in pages.
 
 Each version of the protocol describes entries and reports errors differently.
 """
@@ -53,7 +53,7 @@ def _not_found(version: Version) -> int:
 
 
 def resource_error(error: Error, uri: str, version: Version) -> RpcError:
-    """Return the JSON-RPC error for the error that a resource raised."""
+    """Return the JSON-RPC error for an error raised by a resource."""
     if error.row.status == 404:
         return RpcError(_not_found(version), error.message, {"uri": uri, **_members(error)})
     return entry_error(error)
@@ -75,7 +75,7 @@ _GATED = frozenset({"tools/call", "resources/read", "prompts/get", "completion/c
 
 
 def is_gated(registry: Registry, request: Request, tool_name: str) -> bool:
-    """Return whether gates must decide on the request before a stream may start."""
+    """Return whether gates must check the request before a stream can start."""
     if not registry.has_gates or request.method not in _GATED:
         return False
     entry = entry_of(registry, request, tool_name)
@@ -83,7 +83,7 @@ def is_gated(registry: Registry, request: Request, tool_name: str) -> bool:
 
 
 def entry_of(registry: Registry, request: Request, tool_name: str) -> Tool | None:
-    """Return the entry that a request is about; None if there is none, or for a bad request."""
+    """Return the entry that a request refers to; None if there is none or the request is bad."""
     try:
         match request.method:
             case "tools/call":
@@ -142,7 +142,7 @@ def find_resource(
 
 
 def refuse_subscription(registry: Registry, uri: str, request: RequestInfo) -> RpcError | None:
-    """Return the error for a client that wants to subscribe to a hidden or gated resource.
+    """Return the error if a client may not subscribe to a resource that is hidden or gated.
 
     Only gates that check just the user can decide here. If there are others, no client can
     subscribe.
@@ -182,12 +182,12 @@ def _is_visible_in(request: RequestInfo) -> Callable[[Tool], bool]:
 
 
 PAGE_SIZE = 1000
-"""Entries per page: most clients read only one page, so a smaller page would hide tools."""
+"""Entries per page; most clients read only one page, so a smaller page would hide tools."""
 CLAUDE_CODE_SIZE = "anthropic/maxResultSizeChars"
-"""How many characters of a tool's result Claude Code shows; it writes larger ones to a file."""
+"""How many characters of a tool's result Claude Code shows; larger results go to a file."""
 _MAX_CLAUDE_CODE = 500_000
 TAGS = "answerback/tags"
-"""The `_meta` key for an entry's tags, by which clients can group the list."""
+"""The `_meta` key for an entry's tags, which clients can use to group the list."""
 _Entry: TypeAlias = Callable[[Any, Version], dict[str, Any]]
 
 
@@ -247,7 +247,7 @@ def tool_entry(tool: Tool, version: Version) -> JsonObject:
     if tool.settings.widget is not None:
         from .widget import missing_widget
 
-        # It was removed, or never registered.
+        # The widget was removed, or never registered.
         if (message := missing_widget(tool)) is not None:
             raise RpcError(INTERNAL_ERROR, message)
     extras = _extras(tool.settings, version)
@@ -349,4 +349,4 @@ LISTS: dict[str, tuple[str, Callable[[Registry], list[Any]], _Entry]] = {
     ),
     "prompts/list": ("prompts", lambda registry: list(registry.prompts.values()), prompt_entry),
 }
-"""By method: the member with the list, the items, and the function that shows an item."""
+"""By method: the member with the list, the items, and the function that describes an item."""

@@ -47,21 +47,21 @@ class McpPeer(Peer):
     """The peer for the call that a request makes.
 
     Each wire has a subclass that can send frames before the result. This class itself drops
-    notifications and cannot ask the client: it is for wires that respond once.
+    notifications and cannot ask the client; it is for wires that respond once.
     """
 
-    # The code that makes a peer sets these three.
+    # The code that creates a peer sets these three.
     id: Id
     version: Version
     client: ClientCapabilities
-    # The others usually keep the class's defaults, because every call makes a peer.
+    # The others usually keep the class's defaults, because every call creates a peer.
     caller = ""
     """The client's address."""
     level: Level | None = None
     """The minimum level of log messages to send; None means that none are sent."""
     progress_token: Id | None = None
     answers: Mapping[str, Any] = MappingProxyType({})
-    """The user's answers that came with the request, by question key."""
+    """The user's answers sent with the request, by question key."""
     error: RpcError | None = None
     """The error response to the request, if any."""
     text: bytes = b""

@@ -26,7 +26,7 @@ NAMED_BY = {
 """The parameter that the `Mcp-Name` header repeats, by method."""
 _OPEN, _CLOSE = "=?base64?", "?="
 is_plain = re.compile(r"(?!=\?base64\?.*\?=$)(?! )[\x20-\x7e]*(?<! )").fullmatch
-"""Matches a value that a header can carry as is, which includes nearly every tool name."""
+"""Matches a value that a header can carry as is, such as nearly every tool name."""
 
 
 def encode_header(value: str) -> str:

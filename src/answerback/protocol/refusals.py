@@ -52,7 +52,7 @@ LIFETIME = 600
 class _State(msgspec.Struct, array_like=True):
     expires: int
     request: bytes
-    """A digest of the kind, name and arguments of the request."""
+    """A digest of the request's kind, name and arguments."""
     answers: dict[str, Any]
 
 
@@ -60,7 +60,7 @@ _states = msgspec.msgpack.Decoder(_State)
 
 
 def recall(peer: McpPeer, retry: RetriedRequest, request: bytes, signer: Signer) -> None:
-    """Set the client's answers from this request and earlier ones on the peer."""
+    """Set the peer's answers to those sent with this request and earlier ones."""
     before: JsonObject = {}
     if retry.state is not None:
         packed = signer.verify(retry.state, _PURPOSE)
@@ -149,8 +149,8 @@ def batch_challenge(
 ) -> RpcError | None:
     """Return the error that refuses a whole batch, because one *request* requires a login.
 
-    A response has one status. So gates that check only the user decide before any request in the
-    batch runs. Other gates' refusals are in the results of their requests.
+    A response has only one status, so gates that check only the user decide before any request in
+    the batch runs. Other gates' refusals are in the results of their requests.
     """
     registry = runtime.registry
     entry = entry_of(registry, request, tool_name)
@@ -178,9 +178,9 @@ def _refuse_by_user(gate: Callable[..., Any], user: object) -> Refusal | None:
 
 
 def challenge_form(registry: Registry, peer: McpPeer) -> Literal["http", "result"]:
-    """Return how a request's client is told to log in.
+    """Return how to tell a request's client to log in.
 
-    It depends on what the client says about itself, which is not verified, and it does not affect
+    This depends on what the client says about itself, which is not verified and does not affect
     access.
     """
     if registry.challenge != "auto":

@@ -39,7 +39,7 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     """Declared by the client at `initialize`, or with each request in the stateless era."""
 
     form: bool = False
-    """The client can show its user a question with a form."""
+    """The client can ask its user a question in a form."""
     url: bool = False
     """The client can send its user to a page."""
     sampling: bool = False
@@ -113,7 +113,7 @@ class Session:
         self.version = version
         self.client = client
         self._sent_info = sent_info
-        """The `clientInfo` of `initialize`, as the client sent it."""
+        """The `clientInfo` from `initialize`, as sent by the client."""
         self.nonce = os.urandom(8)
         """Random bytes that identify this session."""
         self.level: Level = DEFAULT_LEVEL
@@ -127,7 +127,7 @@ class Session:
 
 
 def reaches(level: Level, threshold: Level) -> bool:
-    """Return whether a log message of *level* goes to a client that set *threshold*."""
+    """Return whether a log message of *level* is sent to a client that set *threshold*."""
     return LEVELS.index(level) >= LEVELS.index(threshold)
 
 
@@ -173,7 +173,7 @@ class ServerInfo:
     def capabilities(
         self, version: Version, *, has_user: bool = False, has_session: bool = True
     ) -> JsonObject:
-        """Return the capabilities served; methods of other capabilities do not exist."""
+        """Return the offered capabilities; methods of other capabilities do not exist."""
         changes = {"listChanged": True} if has_session else {}
         found: JsonObject = {"tools": changes}
         if self._has_resources:
@@ -186,7 +186,7 @@ class ServerInfo:
             found["logging"] = {}
         if version.tasks and self._registry.has_tasks:
             found["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
-            # Without a user, a task's id is the key to it, so ids are not listed.
+            # Without a user, anyone who knows a task's id can access it, so ids are not listed.
             if has_user and self._registry.auth is not None:
                 found["tasks"]["list"] = {}
         # Earlier versions have no `extensions` capability.
@@ -236,7 +236,7 @@ class ServerInfo:
         return info
 
     def _full_info(self, version: Version) -> JsonObject:
-        """Return the server info with icons, which can be large and are sent once."""
+        """Return the server info with icons, which can be large and are sent only once."""
         info, registry = self.server_info(version), self._registry
         if version.icons and registry.icons:
             info["icons"] = icons_of(registry.icons)

@@ -1,4 +1,4 @@
-"""Session ids: signed tokens that hold what client and server agreed on at `initialize`."""
+"""Session ids: signed tokens that hold what the client and server agreed on at `initialize`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERSIONS = tuple(STATEFUL.values())
 _BITS = ("form", "url", "sampling", "roots")
 """The capabilities, in the order of their bits in a token."""
 _MAX_INFO = 64
-"""The maximum size in bytes of the client's name and version in a token; the rest is cut off."""
+"""The maximum size in bytes of the client's name and version in a token; the rest is dropped."""
 MAX_LENGTH = 160
 """Maximum length of a token."""
 

@@ -83,9 +83,9 @@ class Subscription:
             for uri in self._filter.uris
             if request is not None and is_hidden_resource(registry, uri, request)
         )
-        """The hidden resources whose URIs, for this client, only a template serves."""
+        """The hidden resources whose URIs only a template serves to this client."""
         # Subscribe before the acknowledgement, so that no change is lost between the two.
-        # Changes before the acknowledgement wait, because it must be sent first.
+        # Changes are queued until then, because the acknowledgement must be sent first.
         self._early: list[bytes] | None = []
         self._unsubscribe = registry.changes.subscribe(self._on_change)
         params = {"notifications": self._filter, "_meta": self._meta}

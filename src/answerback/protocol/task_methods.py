@@ -1,6 +1,6 @@
-"""The task methods: the extension of 2026-07-28, and the core tasks of 2025-11-25.
+"""The task methods: the 2026-07-28 extension, and the 2025-11-25 core tasks.
 
-Loaded at the first call to a tool that may run as a task.
+Loaded on the first call to a tool that can run as a task.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class TaskMethods:
 
     @property
     def service(self) -> TaskService:
-        # Imported at the first task, so that other clients need not wait for it.
+        # Imported for the first task, so that other clients need not wait for it.
         from ..tasks.service import task_service
 
         return task_service(self._runtime)
@@ -80,7 +80,7 @@ class TaskMethods:
     async def answer(self, method: str, peer: McpPeer, raw: Params) -> bytes:
         """Return the result of a task method; raises RpcError."""
         if peer.version.stateless and not peer.client.tasks:
-            raise missing_tasks(f"{method} needs the extension {TASKS}")
+            raise missing_tasks(f"{method} needs the {TASKS} extension")
         try:
             return await self._methods[method](peer, raw)
         except ToolError as exc:
@@ -105,7 +105,7 @@ class TaskMethods:
         return self._runtime.handlers.tools
 
     def _is_wanted(self, support: str, name: str, asked: ToolCall, peer: McpPeer) -> bool:
-        """Return whether a call becomes a task; raises RpcError if tool and request conflict."""
+        """Return whether a call becomes a task; raises RpcError if that conflicts with the tool."""
         version = peer.version
         if version.stateless:
             if support == "required" and not peer.client.tasks:
@@ -113,7 +113,7 @@ class TaskMethods:
             return support != "forbidden" and peer.client.tasks
         if not version.tasks:
             if support == "required":
-                message = f"Tool {name} runs only as a task, which MCP {version.name} does not have"
+                message = f"Tool {name} runs only as a task, which MCP {version.name} lacks"
                 raise RpcError(METHOD_NOT_FOUND, message)
             return False  # The client is waiting for the result.
         if support == "required" and asked.task is None:
@@ -246,7 +246,7 @@ class TaskMethods:
         return await self._fitted(outcome, call) if isinstance(outcome, Reply) else outcome
 
     async def _fitted(self, reply: Reply[Any], call: Call) -> Reply[Any]:
-        """Return a stored reply within its tool's budget."""
+        """Return a stored reply, fitted to its tool's budget."""
         from ..calls.fitted_reply import fitted_reply
 
         return await fitted_reply(reply, call)
@@ -301,7 +301,7 @@ class TaskFeed:
         self._peer = peer
         self._owners = {task.id: task.owner for task in tasks}
         self._sent: JsonObject = {}
-        # An oversized result may be written to a disk or a database.
+        # An oversized result may be written to disk or to a database.
         self._may_block = methods.registry.has_budgets
         self._lock = threading.Lock()
 

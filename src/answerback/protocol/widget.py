@@ -56,7 +56,7 @@ class CSP(msgspec.Struct, frozen=True, kw_only=True):
                 raise TypeError(f"{name}={origins!r} should be a list of origins, such as {_LIST}")
             for origin in origins:
                 check_origin(origin, f"{name} of CSP", sockets=name == "connect")
-            # Sorted sets, so that a server's lists are always in the same order.
+            # Sort sets, so that a server's lists are always in the same order.
             is_set = isinstance(origins, set | frozenset)
             msgspec.structs.force_setattr(self, name, tuple(sorted(origins) if is_set else origins))
 
@@ -175,7 +175,7 @@ def _completed(source: str, *, bridge: bool) -> str:
 
 
 def _place(source: str, tag: re.Pattern[str]) -> int | None:
-    """Return the end of the first such tag outside comments."""
+    """Return the end of the first matching tag outside comments."""
     return next((found.end() for found in tag.finditer(source) if found[1]), None)
 
 
@@ -321,7 +321,7 @@ def _permissions(given: Collection[str]) -> dict[str, JsonObject]:
         if name not in PERMISSIONS:
             spelt = str(name).replace("-", "").replace("_", "").lower()
             near = [each for each in PERMISSIONS if each.lower() == spelt]
-            hint = f"write {near[0]!r}" if near else f"there are {', '.join(PERMISSIONS)}"
+            hint = f"write {near[0]!r}" if near else f"use one of {', '.join(PERMISSIONS)}"
             raise ValueError(f"no permission is named {name!r}; {hint}")
     return {name: {} for name in PERMISSIONS if name in given}
 

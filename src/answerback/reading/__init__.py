@@ -1,4 +1,4 @@
-"""Reading: any server's reply, in any form, becomes a `Reply`."""
+"""Reads any server's reply, in any form, as a `Reply`."""
 
 from .read_reply import read
 

@@ -131,7 +131,7 @@ def _code_of_text(text: str) -> str | None:
 
 
 def pending_error(found: dict[str, Any]) -> Error | None:
-    """Return the error for an incomplete result: a question, a task, an unknown type."""
+    """Return the error for an incomplete result: a question, a task or an unknown type."""
     result_type = found.get("resultType", "complete")
     if result_type == "complete":
         is_task = isinstance(found.get("task"), dict) and "taskId" in found["task"]
@@ -143,7 +143,7 @@ def pending_error(found: dict[str, Any]) -> Error | None:
         case "input_required":
             requests = found.get("inputRequests")
             count = len(requests) if isinstance(requests, dict) else 0
-            message = f"the server needs input before it can go on ({count} questions)"
+            message = f"the server needs input before it can continue ({count} questions)"
             return Error(INPUT_REQUIRED, message, details)
         case "task":
             return task_error(details)
@@ -155,7 +155,7 @@ def pending_error(found: dict[str, Any]) -> Error | None:
 def task_error(task: dict[str, Any]) -> Error:
     """Return the error for a reply that says only that a task is still running."""
     name, status = str(task.get("taskId"))[:60], str(task.get("status"))[:60]
-    message = f"the server is working on it in task {name!r}, which is {status!r}"
+    message = f"the server is working on it in task {name!r}, with status {status!r}"
     return Error(TASK_CREATED, message, task, kind="CONFLICT")
 
 
@@ -239,7 +239,7 @@ def _status(places: list[Any]) -> int | None:
 
 
 def _details(places: list[Any]) -> Any:
-    """Return the details unchanged, or an object of the members that belong nowhere else."""
+    """Return the details unchanged, or an object with the members that belong nowhere else."""
     for place in places:
         if place.get("details") is not None:
             return place["details"]

@@ -1,6 +1,6 @@
-"""`read`: any server's reply becomes a `Reply`.
+"""`read`, which turns any server's reply into a `Reply`.
 
-The order follows the `direct` convention: a protocol error, `isError`,
+The order of the checks follows the `direct` convention: a protocol error, `isError`,
 `structuredContent`, text, other blocks. `dialects.verdicts` recognises a reply's dialect.
 """
 
@@ -82,7 +82,7 @@ _SPACE = 1000
 _EVENT_STARTS = ("event:", "data:", "id:", "retry:", ":")
 # The rules about base64 and media types, whose fixes make a block readable.
 _FIXED_RULES = frozenset({"AB401", "AB402", "AB403"})
-# The values of `isError` that other servers send; 1 equals True, and 0 equals False.
+# Values of `isError` that other servers send; 1 equals True, and 0 equals False.
 _TRUE = (True, "true", "True")
 _FALSE: tuple[Any, ...] = (False, "false", "False", None, "", {}, [])
 _MAX_REASON = 200
@@ -159,10 +159,9 @@ def read(
     """Read any server's reply, in any form, as a `Reply`.
 
     *result* is a dict, JSON as text or bytes, an SDK's model, or an HTTP response. *into* is the
-    data's type. *output_schema* is the tool's schema. *max_bytes* is the size above which a reply
-    is not read. *max_values* is the number of JSON values above which a reply is not read. An
-    unreadable reply becomes a failed reply; with *strict* it raises `MalformedReply`, a
-    `ValueError`.
+    data's type. *output_schema* is the tool's schema. *max_bytes* is the maximum size of a reply.
+    *max_values* is the maximum number of JSON values in a reply. An unreadable or oversized reply
+    becomes a failed reply; with *strict* it raises `MalformedReply`, a `ValueError`.
     """
     limits = ReceivedLimits(max_bytes, max_values)
     reply = read_with(result, Hints.of(output_schema, into, limits))
@@ -224,7 +223,7 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
         return None
     data = found.get("structuredContent")
     if data is None:
-        # Text that may be JSON takes longer, as does a null.
+        # Text that may be JSON needs the full reader, as does null.
         if "structuredContent" in found or (
             len(content) == 1 and (hints.wants_text or _is_like_json(content[0].text))
         ):
@@ -311,7 +310,7 @@ def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
             return _read_result(result, hints, "result")
         case {"code": _}:
             return Reply(error=json_rpc_error(found)), ()
-    raise MalformedReply("it is a JSON-RPC request or notification, not a response")
+    raise MalformedReply("this is a JSON-RPC request or notification, not a response")
 
 
 def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tuple[Any, ...]]:

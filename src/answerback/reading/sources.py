@@ -1,4 +1,4 @@
-"""Turns the objects that hold a reply into decoded JSON: text, SDK models, HTTP responses.
+"""Decodes the JSON in text, SDK models and HTTP responses that hold a reply.
 
 Knows nothing about the meaning of a reply's members.
 """
@@ -51,7 +51,7 @@ def source_of(result: Any, limits: ReceivedLimits) -> Any:
     """
     match result:
         case None:
-            raise MalformedReply("there is no reply: it is None")
+            raise MalformedReply("the reply is None")
         case str() | bytes() | bytearray() | memoryview():
             return decode_text(result, limits)
         case dict():
@@ -132,14 +132,14 @@ def _from_object(result: Any, limits: ReceivedLimits) -> Any:
             return {"content": [{"type": "text", "text": str(result)}], "isError": True}
         if isinstance(result, MalformedReply):
             raise result
-        raise MalformedReply(f"no reply can be read from the exception {type(result).__name__}")
+        raise MalformedReply(f"cannot read a reply from the exception {type(result).__name__}")
     if hasattr(result, "status_code") and hasattr(result, "headers"):
         return source_of(_from_response(result), limits)
     if hasattr(result, "structured_content") and not hasattr(result, "model_dump"):
         return _from_parsed_result(result)
     plain = _plain(result)
     if plain is result:
-        raise MalformedReply(f"no reply can be read from a {type(result).__name__} object")
+        raise MalformedReply(f"cannot read a reply from a {type(result).__name__} object")
     return result_in_mcp_names(_with_plain_blocks(plain)) if isinstance(plain, dict) else plain
 
 
@@ -178,15 +178,15 @@ def _from_parsed_result(result: Any) -> dict[str, Any]:
 
 
 def _from_response(response: Any) -> HttpReply:
-    """Return an httpx, requests, Django or Flask response."""
+    """Convert an httpx, requests, Django or Flask response."""
     headers = {str(name): str(value) for name, value in response.headers.items()}
     try:
         body = response.content if hasattr(response, "content") else response.data
     except Exception as exc:
-        problem = f"the body of the response was not read: {type(exc).__name__}"
+        problem = f"the response body was not read: {type(exc).__name__}"
         raise MalformedReply(problem) from exc
     if not isinstance(body, bytes):
-        raise MalformedReply(f"the body of the response is {type(body).__name__}, not bytes")
+        raise MalformedReply(f"the response body is {type(body).__name__}, not bytes")
     by_name = {name.lower(): value for name, value in headers.items()}
     media_type = by_name.get("content-type", "")
     return HttpReply(int(response.status_code), body, media_type, tuple(headers.items()))
@@ -245,7 +245,7 @@ def read_response(
     if 300 <= response.status < 400:
         location = response.header("Location")
         where = "" if location is None else f"; it redirects to {location[:_MAX_LOCATION]!r}"
-        raise MalformedReply(f"the server answered {response.status} without a reply{where}")
+        raise MalformedReply(f"the server responded with {response.status} and no reply{where}")
     found = _json_of(response, essence, max_values)
     if found is not msgspec.UNSET and response.header(rest.FORM) is None:
         is_reply = is_json_rpc(found) or received_dialect(found) in ("mcp", "envelope", "problem")
@@ -269,7 +269,7 @@ def read_response(
 def _with_code(reply: Reply[Any], response: HttpReply) -> Reply[Any]:
     """Return a failure with the code from the header or the status, unless the body has a code.
 
-    A server's custom code is given the response's status.
+    A server's custom code borrows the response's status.
     """
     error, stated = reply.error, rest.read(response).error
     if error is None or stated is None:
@@ -291,7 +291,7 @@ def _json_of(response: HttpReply, essence: str, max_values: int) -> Any:
     except (NotJson, UnicodeDecodeError) as exc:
         if response.status >= 400:
             return msgspec.UNSET
-        raise NotJson(f"the body of the response is not JSON: {exc}") from None
+        raise NotJson(f"the response body is not JSON: {exc}") from None
 
 
 def response_in_events(stream: str, max_values: int) -> Any:

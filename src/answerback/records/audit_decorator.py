@@ -73,7 +73,7 @@ def audit(
     Use it as `@audit`, `@audit("name")`, `@audit(records)`, `@audit(name=…, records=…)`, or
     `audit("name", fn)`; `audit("name", reply)` checks an existing reply and returns it.
     *name* is the name in the records, by default the function's. Without *records*, only replies
-    with findings are logged, by the `answerback.records` logger. *dialect* is the replies' format;
+    with findings are logged, to the `answerback.records` logger. *dialect* is the replies' format;
     by default, each reply is read as an envelope or an MCP result, depending on its members.
     """
     if isinstance(first, str) and name is None:
@@ -86,7 +86,7 @@ def audit(
         raise TypeError(f"audit takes a function, a name or records, not {first!r}: {_FORMS}")
     # Refuse wrong types when the decorator is applied, not on the first call.
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"name must be text, not {name!r}")
+        raise TypeError(f"name must be a string, not {name!r}")
     if records is not None and not _is_records_or_sink(records):
         raise TypeError(f"records must be Records or a sink, not {records!r}")
     if dialect is not None and dialect not in get_args(Dialect):

@@ -22,7 +22,7 @@ ENDED = "records_ended"
 CANCELLED = "CANCELLED"
 """The code for a call that was cancelled before there was a reply."""
 ASKED = "ASKED"
-"""The code for a call that asked its client, which answers with another call; not a failure."""
+"""The code for a call that asked its client, which answers in another call; not a failure."""
 
 
 class Issue(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,7 +51,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     version: str = ""
     """The MCP version, if the call used MCP."""
     caller: str = ""
-    """The client's address, as far as the wire knows it."""
+    """The client's address, if the wire knows it."""
     user: str = ""
     """A digest of the user's issuer and subject, if the app's `auth=` authenticated one."""
     request: str = ""
@@ -59,7 +59,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     duration_us: int = 0
     """How long the call took, in microseconds."""
     size: int = 0
-    """The size in bytes of the reply's data, content and error message, without a dialect."""
+    """The size in bytes of the reply's data, content and error message, regardless of dialect."""
     code: str = ""
     """The error code; empty if the call succeeded."""
     findings: tuple[Issue, ...] = ()
@@ -77,7 +77,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     returned: int = 0
     """How many items, lines or characters the reply has, if it was cut to fit its tool's budget."""
     total: int = 0
-    """How many there were before the cut; if several parts were cut, for the one that lost most."""
+    """How many there were before the cut, in the part that lost the most if several were cut."""
     digest: str = ""
     """A hash of the arguments, independent of white space and member order."""
     trace: str = ""
@@ -93,7 +93,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     why: str = ""
     """Why records were lost."""
     process: int = 0
-    """The id of the process that started its chain."""
+    """The id of the process that started the chain."""
     after: str = ""
     """The hash of the newest record in the store when this process started its chain."""
 
@@ -130,7 +130,7 @@ class Store(Protocol):
         """Return the hash of the newest record, or "" if there is none or it is unknown."""
 
     def holds(self, record_hash: str) -> bool:
-        """Return whether a recent record has that hash; called after the store is reopened."""
+        """Return whether a recent record has this hash; called after the store is reopened."""
 
     def write(self, batch: Sequence[Entry]) -> None:
         """Write the whole batch, or raise an exception and write none of it."""

@@ -1,6 +1,6 @@
 """Hash chains: each process writes one, and `verify` follows all the chains in a file.
 
-A record's hash covers its bytes and the hash before it.
+A record's hash covers its bytes and the previous record's hash.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def chain_hash(previous: str, body: bytes) -> str:
-    """Return the hash for a record with this *body*; *previous* is the hash before it."""
+    """Return the hash for a record with this *body*; *previous* is the previous record's hash."""
     return sha256(previous.encode() + body).hexdigest()
 
 
@@ -198,7 +198,7 @@ class Verdict(msgspec.Struct):
     torn: list[int] = []
     """The numbers of lines that were cut off when their process was killed."""
     broken: str = ""
-    """The first record that does not fit its chain, or the missing tail; empty if all is valid."""
+    """The first record that does not fit its chain, or the missing tail; empty if there is none."""
 
     @property
     def holds(self) -> bool:
@@ -206,7 +206,7 @@ class Verdict(msgspec.Struct):
 
 
 def verify(path: str, heads: Sequence[str] = ()) -> Verdict:
-    """Follow every chain; records with the hashes in *heads*, saved earlier, must still exist."""
+    """Verify every chain; records with the hashes in *heads*, saved earlier, must still exist."""
     # The file is read twice: first for the hashes that must exist, then to find them.
     missing: dict[str, str] = {}
     for record in read(path):
@@ -230,7 +230,7 @@ def verify(path: str, heads: Sequence[str] = ()) -> Verdict:
         verdict.broken = verdict.broken or _check(record, chains)
         if not verdict.broken and record.chain in cut:
             # A killed process leaves a truncated line, and writes nothing after it.
-            verdict.broken = f"not a record: line {cut[record.chain]}; its chain goes on after it"
+            verdict.broken = f"not a record: line {cut[record.chain]}; its chain continues after it"
         missing.pop(record.hash, None)
     verdict.heads = list(chains.values())
     if missing and not verdict.broken:
@@ -251,7 +251,7 @@ def _check(record: StoredRecord, chains: dict[str, Head]) -> str:
     if chain_hash(head.hash, record.body) != record.hash:
         return f"{where}: it was changed: its hash does not match its content"
     if record.altered:
-        return f"{where}: its line is not as it was written: it has other members or spaces"
+        return f"{where}: its line was changed: it has different members or spacing"
     if event is None:
         return f"{where}: it is not an event"
     if (event.event == STARTED) != (record.seq == 1):

@@ -24,7 +24,7 @@ _METHODS = {
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 _INVALID_PARAMS, _INTERNAL_ERROR, _RESOURCE_NOT_FOUND = "-32602", "-32603", "-32002"
 _UNKNOWN = "_OTHER"
-"""OpenTelemetry's name for any value that is not a known one."""
+"""OpenTelemetry's placeholder for unknown values."""
 _W3C = TraceContextTextMapPropagator()
 
 
@@ -106,7 +106,7 @@ def span_name(event: Event) -> str:
 
 
 def _known_name(event: Event) -> str:
-    """Return the called name, unless a client made it up: each name would become a new series."""
+    """Return the called name; unknown names share one, because each would become a new series."""
     return _UNKNOWN if event.code == TOOL_NOT_FOUND else event.tool
 
 
@@ -129,7 +129,7 @@ def attributes_of(event: Event) -> JsonObject:
 
 
 def _failure(event: Event) -> dict[str, str]:
-    """Return the error attributes: tools fail in a result, everything else in a JSON-RPC error."""
+    """Return the error attributes: a tool's error is a result, any other is a JSON-RPC error."""
     if event.wire != "mcp" or event.code == CANCELLED:
         return {"error.type": event.code}
     row = find_code(event.code)

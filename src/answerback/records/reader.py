@@ -77,7 +77,7 @@ def _rows(path: str, last: int | None) -> Iterator[StoredRecord]:
                 if before := _fetch(connection, path, query, (last,)):
                     where, values = "WHERE id > ?", before[0]
             while True:
-                # A new query every few rows, because an open query prevents servers from writing.
+                # Use a new query every few rows, because an open query keeps servers from writing.
                 query = (
                     f"SELECT id, chain, seq, hash, body FROM records {where} ORDER BY id LIMIT ?"
                 )
@@ -85,7 +85,7 @@ def _rows(path: str, last: int | None) -> Iterator[StoredRecord]:
                 if not rows:
                     return
                 for number, chain, seq, record_hash, body in rows:
-                    # The values may have other types: SQLite does not check them.
+                    # The values may have other types, because SQLite does not check them.
                     yield StoredRecord(
                         number,
                         str(chain),
@@ -105,7 +105,7 @@ def _fetch(connection: Connection, path: str, query: str, values: tuple[int, ...
     except sqlite3.OperationalError as exc:
         if exc.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
             raise
-    # A process was killed while writing a batch. A connection that may write rolls the batch back.
+    # A process was killed while writing a batch. A writable connection rolls it back.
     with closing(_connect(path, "rw")) as writable:
         writable.execute("SELECT 1 FROM sqlite_master").fetchone()
     return connection.execute(query, values).fetchall()
@@ -131,7 +131,7 @@ def _lines(path: str, last: int | None) -> Iterator[StoredRecord | TornLine]:
                 torn += isinstance(line, TornLine)
                 decoded += isinstance(line, StoredRecord)
                 yield line
-    # Killed processes leave single torn lines; a file without any records is of another kind.
+    # Killed processes leave single torn lines; a file without any records is something else.
     if torn and not decoded:
         raise CannotRead(f"cannot read {path}: {_NO_RECORDS}")
 

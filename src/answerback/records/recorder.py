@@ -1,4 +1,4 @@
-"""Records: turns each of an App's calls into an event, and passes it to the sinks' writers."""
+"""Records: turns each call to an App into an event, and passes it to the sinks' writers."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _utf8_length(text: str) -> int:
 
 
 def make_event(record: CallRecord, findings: Sequence[Finding], more: dict[str, Any]) -> Event:
-    """Return a call's event; *more* has further members of the event, such as `reply`."""
+    """Return a call's event; *more* holds additional members, such as `reply`."""
     issues: tuple[Issue, ...] = ()
     if findings:
         masker = masker_for(record)
@@ -149,7 +149,7 @@ def make_event(record: CallRecord, findings: Sequence[Finding], more: dict[str, 
         )
     name, caller = record.name, record.caller
     if record.code or record.kind == "resource":
-        # A client may have made it up, and it may contain a secret.
+        # A client may have made up the name, and it may contain a secret.
         name = mask(name)
     if not caller and record.wire == "cgi":
         # The web server puts the user or the address into the process's environment.
@@ -182,7 +182,7 @@ def make_event(record: CallRecord, findings: Sequence[Finding], more: dict[str, 
 
 def digest(arguments: bytes) -> str:
     """Return a hash of the arguments that does not depend on white space or member order."""
-    # Sorting large arguments would hold the GIL too long.
+    # Sorting large arguments would hold the GIL for too long.
     if len(arguments) <= LARGE:
         try:  # noqa: SIM105 -- runs for each record, and suppress() would double its time
             arguments = _encode_sorted(_decode(arguments))
@@ -214,7 +214,7 @@ def findings_in(record: CallRecord) -> Sequence[Finding]:
 def _lost_texts(reply: Reply[Any], tool: Tool) -> list[Finding]:
     """Return a finding for each text block next to data that a tool declares without `Reply[…]`.
 
-    Under a contract with `message`, a tool that declares it also sends the text in the data.
+    With `Reply[…]`, under a contract with `message`, the text is also sent in the data.
     """
     returns = tool.signature.returns
     if not tool.contract.message or not tool.returns.declared or declares_reply(returns):
@@ -223,11 +223,11 @@ def _lost_texts(reply: Reply[Any], tool: Tool) -> list[Finding]:
     if tool.is_paged and reply.cuts:
         return []
     seen = seen_by(as_sent(reply, "mcp", tool.contract), "claude-code")
-    # A record keeps only the message of a finding.
+    # A record keeps only a finding's message.
     message = "hosts that show only the data, such as Claude Code and Codex, do not show this text"
     if tool.settings.message and can_have_message(tool.returns):
         name = returns.__name__ if isinstance(returns, type) else str(returns)
-        message += f"; declare Reply[{name}], and the data has it as message"
+        message += f"; declare Reply[{name}] to include it in the data as message"
     return [
         lost_in_hosts.finding(Fault(each.pointer, message))
         for each in seen.lost
@@ -329,13 +329,13 @@ class Records:
         return handle_and_record
 
     def add(self, record: CallRecord) -> None:
-        """Queue the record for every sink; never wait for a sink."""
+        """Queue the record for every sink, without waiting for any of them."""
         size = record.size + len(record.arguments)
         for writer in self._writers:
             writer.put(record, size)
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
-        """Wait until all queued records are written; return False after a time-out."""
+        """Wait until all queued records are written; return False on timeout."""
         done = [writer.flush(seconds) for writer in self._writers]
         return all(done)
 
@@ -353,7 +353,7 @@ class Records:
         return HealthState(details=details)
 
     def make_event(self, record: CallRecord, queue_is_filling: bool = False) -> Event:
-        """Return the event for *record*; the writer thread calls this, and it never raises.
+        """Return the event for *record*; never raises. Called by the writer thread.
 
         If the queue is filling up, the rules do not run: a record without findings is better than
         a lost one.

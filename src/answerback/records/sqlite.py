@@ -33,9 +33,9 @@ FROM records WHERE json_extract(body, '$.kind') IS NOT NULL;
 """
 _INSERT = "INSERT INTO records (chain, seq, hash, body) VALUES "
 _ROW = "(?,?,?,?)"
-# Each statement releases the GIL a few times, and while an event loop is busy it takes milliseconds
-# to get it back. So a batch is written with few large statements, in few sizes, so that each
-# statement is prepared only once.
+# Each statement releases the GIL a few times, and getting it back takes milliseconds while an event
+# loop is busy. So a batch is written with a few large statements, in only a few sizes, so that
+# each statement is prepared only once.
 _STATEMENT_ROWS = (1024, 256, 64, 16, 4, 1)
 _BUSY_TIMEOUT_SECONDS = 2.0
 
@@ -54,7 +54,7 @@ class SQLite:
 
     def open(self) -> _SqliteStore:
         with folder_lock(self.path):
-            # SQLite creates files that every user can read, and records are private.
+            # SQLite creates files that every user can read, but records are private.
             make_private(self.path, beside=("-journal",))
             connection = sqlite3.connect(
                 self.path, timeout=_BUSY_TIMEOUT_SECONDS, isolation_level=None

@@ -33,7 +33,7 @@ CLOSE_SECONDS = 5.0
 _EVENTS_PER_GIL_RELEASE = 128
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.1, 5.0
 _PAUSE_SECONDS = 0.001
-"""The longest time that an in-process call waits for the writer thread."""
+"""The maximum time that an in-process call waits for the writer thread."""
 
 
 class Queue:
@@ -54,7 +54,7 @@ class Queue:
         self._batch_ready = threading.Event()
 
     def put(self, item: CallRecord, size: int) -> bool:
-        """Add an item of *size* bytes, or return False if the queue is full; never wait."""
+        """Add an item of *size* bytes, or return False if the queue is full; never blocks."""
         with self._lock:
             count = len(self._items)
             if count >= self.max_items or (count and self._bytes + size > MAX_WAITING_BYTES):
@@ -74,7 +74,7 @@ class Queue:
             self.lost += count
 
     def wake(self, flushed: threading.Event | None = None) -> None:
-        """Make `take` return at once; the writer sets *flushed* after writing the items."""
+        """Make `take` return immediately; the writer sets *flushed* after writing the items."""
         with self._lock:
             if flushed is not None:
                 self._flush_waiters.append(flushed)
@@ -123,9 +123,9 @@ class Writer:
         _WRITERS.add(self)
 
     def put(self, item: CallRecord, size: int) -> None:
-        """Queue an item of *size* bytes; never wait for the sink."""
+        """Queue an item of *size* bytes, without waiting for the sink."""
         if self._thread is None and sys.is_finalizing():
-            # A call that never ended is being freed with the interpreter. Do not start a thread
+            # An unfinished call is being freed with the interpreter. Do not start a thread
             # now (Python 3.11 would wait for it forever); logging cannot be imported either.
             if sys.stderr is not None:
                 sys.stderr.write("answerback: 1 record was lost: the process ended\n")
@@ -141,7 +141,7 @@ class Writer:
             self._thread.make_room()
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
-        """Wait until all queued items are written; return False after a time-out."""
+        """Wait until all queued items are written; return False on timeout."""
         thread = self._thread
         return thread is None or thread.flush(seconds)
 
@@ -204,7 +204,7 @@ class _WriterThread:
         self._thread = threading.Thread(target=self._run, name="answerback-records", daemon=True)
         try:
             self._thread.start()
-        except RuntimeError as exc:  # The system has no more threads, or the process is exiting.
+        except RuntimeError as exc:  # No more threads are available, or the process is exiting.
             self._last_error = str(exc)
 
     def put(self, item: CallRecord, size: int) -> None:
@@ -246,13 +246,13 @@ class _WriterThread:
 
     def _run(self) -> None:
         # A local variable: as an attribute it would be freed in a forked child, and the child
-        # would close the store that the parent still uses.
+        # would close the store that the parent is still using.
         chain_writer = ChainWriter(self._sink)
         while True:
             taken, lost, flush_waiters = self._queue.take()
             closing = self._closing
             unwritten = len(taken)
-            # An empty batch if there are no items, but lost ones to record.
+            # Write an empty batch if there are only lost items to record.
             for start in range(0, unwritten or min(lost, 1), BATCH_SIZE):
                 self._unwritten = unwritten
                 items = taken[start : start + BATCH_SIZE]
@@ -278,7 +278,7 @@ class _WriterThread:
         """Retry until the items are written; return False if writing fails while closing."""
         delay = _FIRST_RETRY_SECONDS
         moved = False
-        why = self._last_error or "the queue of events was full"
+        why = self._last_error or "the event queue was full"
         while True:
             try:
                 chain_writer.write(self._make_events(items), lost, why)
@@ -308,11 +308,11 @@ class _WriterThread:
                 sleep(0)
 
     def _on_written(self, lost: int, previous: PreviousFiles) -> None:
-        """Log the recovery and the losses, if there was an error or a loss before."""
+        """Log the recovery and any losses, if there was an error or a loss."""
         if self._last_error or lost or any(previous):
             lost += previous.removed
             were = "was" if lost == 1 else "were"
-            message = f"records are written to {self._sink} again; {lost} {were} lost"
+            message = f"records are being written to {self._sink} again; {lost} {were} lost"
             if previous.removed:
                 message += f", {previous.removed} of them in a file that was removed"
             if previous.moved:

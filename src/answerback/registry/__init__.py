@@ -1,1 +1,1 @@
-"""An author's declarations: tools, resources, prompts, included apps, the lifespan, routes."""
+"""The author's declarations: tools, resources, prompts, included apps, lifespan and routes."""

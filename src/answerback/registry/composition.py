@@ -1,7 +1,7 @@
 """Composition: apps within apps, and what is enabled in each.
 
-An app's tables are replaced when the app, or one it includes, changes, so that a call finds its
-tool with one dict lookup. A new name is added to copies of the tables; other changes rebuild them.
+When an app, or one it includes, changes, its tables are replaced, so that a call finds its tool
+with one dict lookup. A new name is added to copies of the tables; other changes rebuild them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Merged(msgspec.Struct):
 
 
 _Additions: TypeAlias = "dict[tuple[Composition, str], tuple[Tool, bool]]"
-"""The entry to add to each app under a name, and whether the app serves it."""
+"""For each app and name, the entry to add and whether the app serves it."""
 
 
 class Composition:
@@ -61,7 +61,7 @@ class Composition:
         return iter(found.values())
 
     def put(self, table: Table[Any], name: str, entry: Tool) -> None:
-        """Add an entry; raises ValueError if it clashes in an app that includes this one."""
+        """Add an entry; raises ValueError if its name clashes in an app that includes this one."""
         with lock:
             kind = next(kind for kind in KINDS if self.app.tables[kind] is table)
             added: _Additions = {}
@@ -324,7 +324,7 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
 
 
 class Switch(msgspec.Struct, frozen=True, array_like=True):
-    """An entry or a tag was enabled or disabled in one of the combined apps."""
+    """Enables or disables an entry or a tag in one of the combined apps."""
 
     app: int
     """The position of its app in `Registry.apps()`."""

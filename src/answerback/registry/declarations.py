@@ -1,12 +1,12 @@
-"""Registry: an author's declared tools, resources and prompts, and the feed of their changes.
+"""Registry: the author's declared tools, resources and prompts, and a feed of their changes.
 
-Calls, MCP and the wires are written against it. Only the author writes to it, through `App`. State
-that exists only while serving is in a `Runtime` (`calls/runtime.py`).
+Calls, MCP and the wires read it. Only the author writes to it, through `App`. State that exists
+only while serving is in a `Runtime` (`calls/runtime.py`).
 """
 
 from __future__ import annotations
 
-from _weakref import ref  # Importing `weakref` would add a millisecond to each start-up.
+from _weakref import ref  # Importing `weakref` would add a millisecond to startup.
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
@@ -48,7 +48,7 @@ Listener: TypeAlias = Callable[[Change], None]
 
 
 class Attached(Protocol):
-    """Serves a registry: `answerback.calls.runtime.Runtime`."""
+    """Serves a registry; implemented by `answerback.calls.runtime.Runtime`."""
 
     runs_middleware: bool
     """Whether its handlers run middleware and observers."""
@@ -58,7 +58,7 @@ class ChangeFeed:
     """Sends changes to its subscribers. Thread-safe; a subscriber must not block."""
 
     def __init__(self) -> None:
-        # Operations on these are atomic, so threads need no lock.
+        # Operations on these are atomic, so no lock is needed.
         self._listeners: dict[object, Listener] = {}
         self._links: dict[object, tuple[Listener, Callable[[Switch], None]]] = {}
         self._attached: list[ref[Attached]] = []
@@ -66,7 +66,7 @@ class ChangeFeed:
         """Whether a call, a wire or a document has used the registry."""
 
     def attach(self, runtime: Attached) -> None:
-        """Let *runtime* check later includes; only a weak reference to it is kept."""
+        """Let *runtime* check apps included later; only a weak reference to it is kept."""
         self._attached.append(ref(runtime, self._attached.remove))
         self.was_used = True
 
@@ -127,7 +127,7 @@ Check: TypeAlias = Callable[[], HealthState | None]
 
 
 class Recording(Protocol):
-    """Keeps a record of each call, like `answerback.records.Records`."""
+    """Keeps a record of each call; implemented by `answerback.records.Records`."""
 
     def recorded(
         self, handle: Callable[[Any], Coroutine[Any, Any, Any]], kind: str
@@ -142,7 +142,7 @@ class Recording(Protocol):
 
 
 class Errors(Protocol):
-    """The errors for an author's exceptions, like `answerback.calls.failures.AppErrors`."""
+    """Makes errors for an author's exceptions; implemented by `calls.failures.AppErrors`."""
 
     def add(self, kind: object, function: Callable[[Any], Any]) -> None:
         """Use *function* to make the error for exceptions of *kind*."""
@@ -154,7 +154,7 @@ class Errors(Protocol):
 class Table(Mapping[str, T]):
     """The tools, resources, prompts or completions of an app, by public name.
 
-    It is replaced all at once when apps are combined, so every thread sees a complete table.
+    It is replaced atomically when apps are combined, so every thread sees a complete table.
     """
 
     __slots__ = ("_served", "get", "own")
@@ -165,7 +165,7 @@ class Table(Mapping[str, T]):
         self.serve(self.own)
 
     def serve(self, served: dict[str, T]) -> None:
-        """Let callers see *served*."""
+        """Make *served* visible to callers."""
         self._served = served
         # The dict's own method, for speed: each call uses it to look up its tool.
         self.get = served.get  # type: ignore[method-assign]  # see above
@@ -271,7 +271,7 @@ class Registry:
         return tool
 
     def add_resource(self, uri: str, fn: Callable[..., Any], options: ResourceOptions) -> None:
-        """Register a function that returns the content at *uri*, or at every URI of a template."""
+        """Register a function that returns the content at *uri*, which may be a URI template."""
         from ..tools.resource import Resource
 
         if uri in self.resources.own:
@@ -307,7 +307,7 @@ class Registry:
         if unknown := sorted(names - {"value", "arguments"}):
             raise TypeError(
                 f"completion {tool.name!r} takes {unknown}; "
-                "it is given value: str and arguments: dict[str, str]"
+                "it should take value: str and arguments: dict[str, str]"
             )
         tool.noun = "completion"
         _put(self, self.completions, completion_key(of, argument), tool)
@@ -349,7 +349,7 @@ def registry_of(app: HasRegistry) -> Registry:
 
 
 def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
-    """Add an entry; raises ValueError if it clashes in an app that includes this one."""
+    """Add an entry; raises ValueError if its name clashes in an app that includes this one."""
     adopt(registry, entry)
     if registry.composition is None:
         table.own[name] = entry

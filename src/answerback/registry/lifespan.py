@@ -38,7 +38,7 @@ Managers: TypeAlias = "list[tuple[Lifespan, Any]]"
 _FUTURES = os.path.join(os.path.dirname(threading.__file__), "concurrent")
 _MOUNTED = (
     "the lifespan of app %r starts at its first call, because the host does not run it; "
-    "give the host's application lifespan=app.lifespan"
+    "pass lifespan=app.lifespan to the host's application"
 )
 
 
@@ -199,14 +199,14 @@ def _takes_app(function: Any) -> bool:
     names = required_parameters(source_of(called))
     names = names[1:] if isinstance(function, type) else names
     if len(names) > 1:
-        raise TypeError(f"the lifespan takes {names}; it is given the app, or nothing")
+        raise TypeError(f"the lifespan takes {names}; it should take the app, or nothing")
     return bool(names)
 
 
 def failed(exc: BaseException, when: str) -> LifespanFailed:
-    """Return the error that ends the server; it names the exception."""
+    """Return the error that stops the server; it names the exception."""
     text = f"{type(exc).__name__}: {exc}".rstrip(": ")
-    error = LifespanFailed(f"the lifespan failed at its {when}: {text}")
+    error = LifespanFailed(f"the lifespan failed to {when}: {text}")
     error.__cause__ = exc
     return error
 

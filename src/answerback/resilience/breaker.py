@@ -126,11 +126,11 @@ _SERVICES: WeakValueDictionary[str, ServiceState] = WeakValueDictionary()
 
 
 class Breaker(Part):
-    """Refuses calls for some time after several consecutive failures of a service.
+    """Refuses calls for a while after a service has failed several times in a row.
 
-    *failures* is the number of failures that opens it. *reset* is the number of seconds for which
-    it then refuses calls. All breakers with the same *service* share one state. Connection errors,
-    time-outs, errors with a status of 500 or above, and the exceptions in *counts* are failures.
+    *failures* is the number of failures that opens it. *reset* is how long it then refuses calls,
+    in seconds. All breakers with the same *service* share one state. Connection errors,
+    timeouts, errors with a status of 500 or above, and the exceptions in *counts* are failures.
     *store* keeps the state outside this process. *clock* is for tests.
     """
 
@@ -196,7 +196,7 @@ class Breaker(Part):
             logger().warning(text, self.service, self.reset, extra=fields)
         elif failed is False and before != "closed" and before != self.store.state:
             fields = {"service": self.service, "breaker": "closed"}
-            text = "breaker %r is closed: the service answers again"
+            text = "breaker %r is closed: the service is responding again"
             logger().info(text, self.service, extra=fields)
         return opened
 
@@ -207,7 +207,7 @@ def _shared_state(service: str, failures: int, reset: float, clock: Clock) -> Se
         found = _SERVICES[service] = ServiceState(failures, reset, clock.now)
     elif (found.failures, found.reset) != (failures, reset):
         raise ValueError(
-            f"there is a Breaker({service!r}) with failures={found.failures} and "
-            f"reset={found.reset:g}; use that one, or give the same numbers"
+            f"there is already a Breaker({service!r}) with failures={found.failures} and "
+            f"reset={found.reset:g}; use that one, or pass the same numbers"
         )
     return found

@@ -1,4 +1,4 @@
-"""Limit: how many calls are allowed, per user or in total; any further calls are refused."""
+"""Limit: refuses calls above a rate or a number of concurrent calls, per user or in total."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PendingCount(NamedTuple):
     """A call being counted by a shared database."""
 
     answer: Future[float]
-    """What `LimitStore.take` returns."""
+    """The result of `LimitStore.take`."""
     count_locally: Callable[[], float]
     """Counts the call if the answer arrives too late."""
 
@@ -70,15 +70,15 @@ class AskingStore(Protocol):
 
 
 Ask: TypeAlias = "Callable[[PendingCount, float | None], Awaitable[float]]"
-"""Returns what `LimitStore.take` returns; after that many seconds, this process counts the call."""
+"""Waits for a pending count; after the given number of seconds, this process counts the call."""
 
 
 class Buckets:
     """A bucket of *count* tokens for each key, which refills in *seconds*.
 
-    One number is kept for each key: when its bucket will be full again. The keys are in two
-    generations, and the older one is dropped when the younger one reaches half of *max_keys*. This
-    bounds memory use, and keys in use are not forgotten.
+    One number is kept for each key: when its bucket will be full again. Keys are kept in
+    two generations, and the older one is dropped when the younger one reaches half of *max_keys*.
+    This bounds memory use without forgetting keys that are in use.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Limit(Part):
         return _address(ctx.request, call) if user is None else _user_key(user, per)
 
     def count(self, key: Hashable) -> PendingCount | None:
-        """Count a call against the rate; raises RateLimited unless a database must answer."""
+        """Count a call against the rate; return the count if it is pending. Raises RateLimited."""
         wait = 0.0 if self.store is None else self.store.take(key)
         if isinstance(wait, PendingCount):
             return wait
@@ -246,7 +246,7 @@ def _address(request: RequestInfo | None, call: Call) -> Hashable:
     except OSError:
         return found
     is_ipv4 = packed[:12] == b"\0" * 10 + b"\xff\xff"
-    # For IPv6, the first 64 bits: one subscriber has all addresses that share them.
+    # For IPv6, use the first 64 bits: one subscriber has all addresses that share them.
     return inet_ntoa(packed[12:]) if is_ipv4 else packed[:8]
 
 

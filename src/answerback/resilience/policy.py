@@ -1,7 +1,7 @@
 """Policy: a tool's or function's limits, breaker and retries, in their fixed order; and Retry.
 
-The limits come first, then the breaker, then the attempts. Each attempt has the tool's time-out,
-and the retry's deadline covers all of them.
+The limits come first, then the breaker, then the attempts. Each attempt has the tool's timeout,
+and the retry's deadline covers all attempts.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ REAL_CLOCK = Clock()
 
 
 class Stopwatch:
-    """Measures a call's duration; it is paused while the user is being asked.
+    """Measures a call's duration, excluding the time that the user takes to answer questions.
 
     It belongs to one call, whose questions are asked on one thread.
     """
@@ -119,7 +119,7 @@ def check_seconds(name: str, value: Any) -> None:
 
 
 def check_classes(name: str, value: object) -> None:
-    """Refuse what `isinstance` does not accept, and exceptions that end more than a call."""
+    """Refuse values that `isinstance` does not accept, and exceptions that end more than a call."""
     classes = value if isinstance(value, tuple) else (value,)
     if not all(isinstance(each, type) and issubclass(each, Exception) for each in classes):
         raise TypeError(
@@ -146,7 +146,7 @@ def check_store(value: object, *methods: str) -> None:
 
 
 def check_function(part: object, fn: Callable[..., Any]) -> None:
-    """Refuse what a part cannot run: a non-function, or a generator."""
+    """Refuse anything that a part cannot run: a non-function, or a generator."""
     if not callable(fn):
         name = type(part).__name__
         raise TypeError(f"{name} can only decorate a function, not {fn!r}")
@@ -191,7 +191,7 @@ def _in(seconds: int) -> str:
 
 
 _NOTICEABLE = 0.1
-"""A shorter wait for a shared database is not deducted from the call's time-out, so that a time-out
+"""A shorter wait for a shared database is not deducted from the call's timeout, so that a timeout
 error shows the number that the author wrote."""
 
 
@@ -327,7 +327,7 @@ class PolicyRun(msgspec.Struct, eq=False):
         return Error(code, message, details, retryable, hint if retryable else CHECK_FIRST)
 
     def wait_after(self, exc: BaseException | None, failure: ServiceFailure) -> float | None:
-        """Return the seconds to wait before the next attempt; None if there is none."""
+        """Return the seconds to wait before the next attempt; None to stop retrying."""
         policy = self._policy
         breaker, retry = policy.breaker, policy.retry
         # A refusal says nothing about the service, and neither does a caller's mistake.
@@ -391,7 +391,7 @@ def run_sync(run: PolicyRun, operation: Operation) -> Any:
 
 async def _run(run: PolicyRun, operation: Operation, ask: Ask) -> Any:
     await run.begin(ask)
-    # Questions to the user pause the call's clock; only a retry has one.
+    # Questions to the user pause the call's clock; only calls with a retry have one.
     token = None if run.watch is None else RUNNING.set((*RUNNING.get(), run.watch))
     try:
         while True:
@@ -458,7 +458,7 @@ class Part(ABC):
     """A Limit, Breaker or Retry: a tool option, and a decorator for a function."""
 
     option: ClassVar[str]
-    """The name of the option that takes it."""
+    """The name of the option that accepts it."""
 
     def policy_for(self, settings: ToolSettings) -> Policy:
         """Return the policy for a tool with these options, which include this part."""
@@ -470,7 +470,7 @@ class Part(ABC):
         )
 
     def __call__(self, fn: F) -> F:
-        """Decorate a sync or async function. With `Retry`, it must be safe to run it twice."""
+        """Decorate a sync or async function. With `Retry`, it must be safe to run twice."""
         check_function(self, fn)
         policy = self.policy()
 
@@ -591,12 +591,12 @@ def _always(seconds: object) -> Callable[[int], float]:
 
 
 class Retry(Part):
-    """Repeats a failed call, with increasing waits; the last attempt's error is raised.
+    """Retries a failed call, with increasing waits; the last attempt's error is raised.
 
     *attempts* includes the first call. *wait* is a number of seconds, or a function of the
-    attempt's number, from 0. Connection errors, time-outs, `retryable` errors and the classes in
-    *on* are retried. If a service asks for a longer wait, it is granted, up to *max_wait* seconds;
-    beyond that, its error is raised at once. *deadline* is the time limit for all attempts and
+    attempt's number, from 0. Connection errors, timeouts, `retryable` errors and the classes in
+    *on* are retried. If a service asks for a longer wait, it is honoured up to *max_wait* seconds;
+    beyond that, its error is raised immediately. *deadline* is the time limit for all attempts and
     waits together, in seconds. *clock* is for tests.
     """
 

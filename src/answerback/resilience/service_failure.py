@@ -1,7 +1,7 @@
 """Classifies failures: whether to retry, whether the service failed, and how long to wait.
 
 A library's exceptions are recognised by their attributes and class names, so that no HTTP library
-is imported for this.
+has to be imported.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class ServiceFailure(msgspec.Struct, frozen=True):
     transient: bool = False
     """Another attempt may succeed."""
     of_service: bool = False
-    """The service failed: a breaker counts it."""
+    """The service failed, so a breaker counts it."""
     may_have_run: bool = True
     """The service may have carried out the request, so a second attempt would repeat it."""
     retry_after: float | None = None
     """The seconds the service asked us to wait."""
     timed_out: bool = False
-    """The service did not answer in time."""
+    """The service did not respond in time."""
 
 
 # The connection was never established, so no request was sent.
@@ -64,7 +64,7 @@ _LONGEST = 365 * 86_400.0
 
 
 def read_failure(exc: BaseException) -> ServiceFailure:
-    """Return what *exc* means; cancellations, questions and tool bugs are not transient."""
+    """Classify *exc*; cancellations, questions and tool bugs are not transient."""
     try:
         if isinstance(exc, ToolError) and exc.thread_goes_on:
             # The function is still running in its thread: a second one must not run alongside it.

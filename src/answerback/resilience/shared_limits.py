@@ -2,7 +2,7 @@
 
 The database keeps a bucket of tokens for each limit and key, and each limited call takes a token
 with one statement. One thread per process talks to the database, so that no event loop waits. While
-the database is unavailable, each process counts its share of the limit.
+the database is unavailable, each process enforces its share of the limit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .limit import MAX_KEYS, Buckets, Limit, PendingCount
 from .policy import Policy
 
 _CLEANING = 60.0
-"""The seconds between two removals of full buckets."""
+"""Seconds between removals of full buckets."""
 _BATCH = 1_000
 _MAX_ROWS = 1_000_000
 """Above this number, the buckets that will be full soonest are removed too."""
@@ -61,7 +61,7 @@ class SharedBuckets:
         return self._buckets().take(key)
 
     def refuse(self, key: Hashable, seconds: float) -> None:
-        """Remember that the database will have no token for that many seconds."""
+        """Remember that the database will have no token for *seconds*."""
         if len(self._refused_until) >= MAX_KEYS:
             self._refused_until.clear()
         self._refused_until[key] = self._local.now() + seconds
@@ -107,12 +107,12 @@ class SharedLimits:
         self.processes = 1
         """How many processes are currently serving the app."""
         self.is_away = False
-        """True if the database is not answering; each process then counts its share of a limit."""
+        """True if the database is not responding; each process then enforces its share."""
         self._app = app
         self._database = shared.database
         self._fingerprints = shared.fingerprints
         self._members = shared.members(app)
-        # A token is given back before the calls that come after it are counted.
+        # First in, first out: a token is given back before later calls are counted.
         self._asked: deque[tuple[BucketRequest, Future[float]]] = deque()
         self._shared: list[tuple[Limit, Buckets, SharedBuckets]] = []
         self._cleans_at = 0.0
@@ -157,7 +157,7 @@ class SharedLimits:
         return PendingCount(answer, lambda: request.store.count_locally(request.key))
 
     def _answer_all(self) -> None:
-        """Do all pending work; the thread calls this."""
+        """Do all pending work; called by the thread."""
         is_away = True
         try:
             self._beat()
@@ -181,7 +181,7 @@ class SharedLimits:
                 self._answer_locally()
 
     def _beat(self) -> None:
-        """Count the processes and remove full buckets, if it is time."""
+        """Count the processes and remove full buckets, when due."""
         self.processes = max(1, len(self._members.beat(at_once=self.is_away)))
         now = monotonic()
         if now >= self._cleans_at:
@@ -225,7 +225,7 @@ class SharedLimits:
             )
             removed = cursor.rowcount
             if removed == 0:
-                # The planner's estimate: counting would read the whole table.
+                # Use the planner's estimate, because counting would read the whole table.
                 cursor.execute(
                     "DELETE FROM answerback.limits WHERE key IN (SELECT key FROM answerback.limits"
                     " WHERE (SELECT reltuples FROM pg_class"

@@ -49,7 +49,7 @@ class RulePlan(msgspec.Struct, frozen=True):
 
 @cache
 def plan_for(dialect: Dialect, failed: bool, has_version: bool, has_schema: bool) -> RulePlan:
-    """Return the checks for one kind of reply; computed only once per kind."""
+    """Return the checks for one kind of reply; cached per kind."""
     known = {None, *(("version",) if has_version else ()), *(("schema",) if has_schema else ())}
     whens = ("always", "failure" if failed else "success")
     rules = [
@@ -81,7 +81,7 @@ def _checks_of_part(part: Part, rules: list[Rule]) -> Checks:
 
 
 def find_rule(word: str) -> Rule | None:
-    """Return the rule whose id or name is *word*."""
+    """Return the rule with this id or name, or None."""
     by_name = {each.name: each for each in RULES.values()}
     return RULES.get(word.upper()) or by_name.get(word.lower().replace("_", "-"))
 

@@ -44,7 +44,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Fault(NamedTuple):
-    """A violation as a check returns it; an empty hint means the rule's own hint."""
+    """A violation, as returned by a check; if the hint is empty, the rule's hint is used."""
 
     pointer: str
     message: str
@@ -57,7 +57,7 @@ Fix: TypeAlias = Callable[[dict[str, Any], str], None]
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A reply for a rule's documentation and tests, with the context it is checked in."""
+    """An example reply for a rule's documentation and tests, with the context to check it in."""
 
     reply: Any
     """The reply, or a function that builds a large one."""
@@ -75,7 +75,7 @@ class Example(msgspec.Struct, frozen=True):
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """The replies that a rule applies to.
 
-    `catalogue.plan_for` picks the rules for a reply by their scopes, so a check need not test them.
+    `catalogue.plan_for` selects rules by scope, so a check need not test its own scope.
     """
 
     dialects: tuple[Dialect, ...]
@@ -105,7 +105,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     fix: Fix | None = None
 
     def finding(self, fault: Fault) -> Finding:
-        """Return a fault's finding; its message is masked, because it goes to logs and reports."""
+        """Return a fault's finding; secrets are masked, because it goes to logs and reports."""
         hint = fault.hint or self.hint
         message = mask(fault.message)
         return Finding(self.id, self.name, self.severity, fault.pointer, message, hint)
@@ -121,7 +121,7 @@ def rule(
     hint: str = "",
     fix: Fix | None = None,
 ) -> Callable[[Callable[..., Faults]], Rule]:
-    """Make a rule from a check function: its name is the rule's name, its docstring the reason."""
+    """Make a rule from a check function, whose name and docstring become its name and reason."""
 
     def make_rule(check: Callable[..., Faults]) -> Rule:
         return Rule(

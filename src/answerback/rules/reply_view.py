@@ -1,7 +1,7 @@
 """`ReplyView`: a decoded reply, and the values that several rules derive from it.
 
-It also has helpers that the rules share: quoting for messages, JSON pointers, declared members,
-and the sentence for a failure that a server sent as JSON.
+Also contains helpers shared by the rules: quoting for messages, JSON pointers, declared members,
+and the sentence for a failure sent as JSON.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def block_at(reply: dict[str, Any], pointer: str) -> dict[str, Any]:
 
 
 def parent_of(value: Any, pointer: str) -> tuple[Any, str]:
-    """Return the object or array that holds the value at *pointer*, and the value's name in it."""
+    """Return the object or array that holds the value at *pointer*, and the value's key in it."""
     *path, name = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
     for step in path:
         value = value[int(step)] if isinstance(value, list) else value[step]
@@ -72,19 +72,19 @@ def parent_of(value: Any, pointer: str) -> tuple[Any, str]:
 
 
 def walk_strings(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
-    """Yield every string in *value* with its pointer, except the `blob` of a resource."""
+    """Yield every string in *value* with its pointer, except a resource's `blob`."""
     for at, each in walk_values(value, pointer):
         if isinstance(each, str):
             yield at, each
 
 
 def walk_values(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
-    """Yield *value* and every value in it with its pointer, except the `blob` of a resource."""
+    """Yield *value* and every value in it with its pointer, except a resource's `blob`."""
     waiting, seen = [(pointer, value)], set[int]()
     while waiting:
         pointer, value = waiting.pop()
         yield pointer, value
-        # A value that Python code built may contain itself, which decoded JSON cannot.
+        # Unlike decoded JSON, a value built in Python can contain itself.
         if id(value) in seen:
             continue
         if isinstance(value, dict | list | tuple):
@@ -100,7 +100,7 @@ def walk_values(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
 
 
 def is_declared(data: Any, schema: dict[str, Any]) -> bool:
-    """Return whether data matches a schema that declares the members that say a call failed."""
+    """Return whether *schema* declares the failure members in *data*, and *data* matches it."""
     if not isinstance(data, dict):
         return False
     members: dict[str, Any] = data
@@ -117,7 +117,7 @@ def is_declared(data: Any, schema: dict[str, Any]) -> bool:
 
         return not schema_check(schema)(data)
     except MissingExtraError:
-        # Nothing can check the data, so it counts as valid.
+        # Without jsonschema-rs, the data cannot be checked, so it counts as valid.
         return True
 
 
@@ -147,12 +147,12 @@ _MESSAGE_MEMBERS = (
     *("errorMessage", "error_message", "errorMessages", "description"),
 )
 _CODE_MEMBERS = ("code", "errorCode", "error_code", "type", "error_type", "errorType", "__type")
-# `isError` states the first three; a stack is for the log.
+# `isError` replaces the first three; stack traces belong in the log.
 _DROPPED = ("success", "ok", "isError", "stack", "trace", "object")
 
 
 def failure_sentence(failure: Any) -> str:
-    """Return `CODE: message (details)` without missing parts; empty if there is no message."""
+    """Return `CODE: message (details)`, omitting missing parts; empty if there is no message."""
     if isinstance(failure, list):
         return _as_text(failure)
     if failure.keys() == {"result"} and isinstance(failure["result"], dict):
@@ -221,11 +221,11 @@ class CheckContext(msgspec.Struct, frozen=True):
     method: str | None = None
     """The method of the JSON-RPC request that the reply answers."""
     listed: bool = False
-    """Whether the tool's `tools/list` entry is known; if so, no *schema* means it has none."""
+    """Whether the tool's `tools/list` entry is known; if so, a None *schema* means it has none."""
     max_chars: int | None = None
     """The tool's `anthropic/maxResultSizeChars`, if it has one."""
     unsent: bool = False
-    """Whether the reply is a `Reply`: its form depends on the tool that returns it."""
+    """Whether the reply is a `Reply`, whose form depends on the tool that returns it."""
 
 
 NO_CONTEXT = CheckContext()
@@ -235,10 +235,10 @@ JsonText: TypeAlias = tuple[int, str, Any]
 
 
 class ReplyView:
-    """One reply in one dialect; a check never changes it.
+    """One reply in one dialect; checks never modify it.
 
     `blocks`, `texts` and `media` pair an index in `content` with the block, its text or its base64.
-    `sent_data` may have a member that our dialect adds to `data`.
+    `sent_data` may include a member that our dialect adds to `data`.
     """
 
     def __init__(
@@ -318,7 +318,7 @@ class ReplyView:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether the reply's version is 2026-07-28 or later; if unknown, judged by its members."""
+        """Whether the MCP version is 2026-07-28 or later; if unknown, inferred from the members."""
         return "resultType" in self.json if self.version is None else self.version.stateless
 
     @property
@@ -332,7 +332,7 @@ class ReplyView:
         )
 
     def error_texts(self) -> list[tuple[str, str]]:
-        """Return the strings in which a failure says what went wrong, each with its pointer."""
+        """Return the strings that say what went wrong, each with its pointer."""
         if self._error_texts is None:
             if self.dialect in ("rest", "problem"):
                 pairs = [(f"/{name}", self.json.get(name)) for name in ("error", "detail")]
@@ -358,7 +358,7 @@ class ReplyView:
 
 
 def _is_rest_error(reply: dict[str, Any]) -> bool:
-    """Return whether `error` holds an error; a number, or an empty value, is data."""
+    """Return whether `error` holds an error; a number or an empty value counts as data."""
     error = reply["error"]
     if isinstance(error, str):
         return bool(error.strip())

@@ -1,4 +1,4 @@
-"""The `lint` reports that need no other library: plain lines, JSON lines and SARIF."""
+"""The `lint` reports that need no extra dependency: plain lines, JSON lines and SARIF."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class JsonLinesReport(LineReport):
 
 
 def summary(counts: LintCounts) -> str:
-    """Return the number of findings and replies, on one line."""
+    """Return a one-line summary of the findings and replies."""
     if not counts.replies:
         return f"no replies found among {counted(counts.other_messages, 'message')}"
     by_severity = [(counts.by_severity[noun], noun) for noun in get_args(Severity)]
@@ -108,7 +108,7 @@ class SarifReport(Report):
 
 
 def _sentence(text: str) -> str:
-    """Return the text as a sentence: with a full stop, and capitalized unless a name begins it."""
+    """Return the text with a full stop, and capitalized unless it starts with a name."""
     first = text.partition(" ")[0]
     capital = text[:1].upper() if first.isalpha() and first.islower() else text[:1]
     return capital + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")

@@ -52,7 +52,7 @@ def index() -> str:
                 mark = " \U0001f527" if rule.fix else ""
                 lines += [f"| {name}{mark} | {rule.severity} | {_applies_to(rule)} | {rule.why} |"]
         lines.append("")
-    lines += ["A rule marked with \U0001f527 can be repaired by `answerback lint --fix`."]
+    lines += ["`answerback lint --fix` can repair violations of rules marked with \U0001f527."]
     return "\n".join(lines) + "\n"
 
 

@@ -19,7 +19,7 @@ _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "yellow", "note"
 _MAX_SHOWN = 1024 * 1024
 _MARGIN = 8
 _BAR_STEP = 256 * 1024
-"""The number of bytes between updates of the bar: an update takes longer than a reply."""
+"""The number of bytes between progress updates; an update takes longer than checking a reply."""
 
 
 class TerminalReport(Report):
@@ -60,14 +60,14 @@ class TerminalReport(Report):
 
 
 def _printable(text: str) -> str:
-    """Return the text without control characters: a recorded reply must not move the cursor."""
+    """Replace control characters, so that a recorded reply cannot move the cursor."""
     return "".join(char if char.isprintable() else "·" for char in text)
 
 
 @contextmanager
 def progress_bar(console: Console, name: str, size: int | None) -> Iterator[Callable[[int], None]]:
     """Show how much of a long input has been read; yields a function that takes a byte count."""
-    # Only a long input needs the bar.
+    # Imported here because only long inputs need the bar.
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())

@@ -1,7 +1,7 @@
 """Checks a reply against the rules, and repairs it.
 
-A hot path: about 15 microseconds per reply. `findings_in` checks the replies of an app's own tools,
-and is even faster: nearly all of them are plain, and few rules can find anything in a plain reply.
+This is a hot path, at about 15 microseconds per reply. `findings_in`, which checks replies from an
+app's own tools, is even faster: nearly all are plain, and few rules can find anything in those.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def validate(
     """Return the findings in a reply: about the whole reply, then each block, then secrets.
 
     The reply is a `Reply`, a decoded JSON value, or JSON as bytes or text. Without a dialect,
-    the reply's members show whether it is an envelope or an MCP result. *schema* is the tool's
+    the reply's members decide whether it is an envelope or an MCP result. *schema* is the tool's
     output schema (checked with jsonschema-rs, from the `lint` extra), *version* the MCP version.
     """
     if dialect is not None and dialect not in DIALECTS:
@@ -78,7 +78,7 @@ def validate(
 def check(
     reply: Any, dialect: Dialect | None = None, context: CheckContext = NO_CONTEXT
 ) -> tuple[Finding, ...]:
-    """Return the findings in a decoded reply, given what else is known about its call."""
+    """Return the findings in a decoded reply; *context* holds other facts about its call."""
     if not isinstance(reply, dict):
         if dialect != "rest":
             message = f"the reply is {kind_name(reply)}, not an object"
@@ -87,7 +87,7 @@ def check(
         inner = check({"result": reply}, "rest", context)
         return tuple(msgspec.structs.replace(each, pointer=each.pointer[7:]) for each in inner)
     if dialect is None:
-        # Only MCP has requests with a method.
+        # Only MCP requests have a method.
         dialect = dialect_of(reply) if context.method is None else "mcp"
     content = reply.get("content")
     if isinstance(content, list) and len(content) > MAX_BLOCKS:
@@ -115,7 +115,7 @@ def check(
 
 
 def decode_json(source: bytes | str) -> Any:
-    """Decode JSON, even with NaN or Infinity in it, which rule AB304 reports.
+    """Decode JSON, accepting NaN and Infinity, which rule AB304 reports.
 
     Raises ValueError if *source* is not JSON.
     """
@@ -132,7 +132,7 @@ def decode_json(source: bytes | str) -> Any:
 
 
 def _unchecked(pointer: str, count: str) -> Finding:
-    return message_too_large.finding(Fault(pointer, f"{count} in one message are not checked"))
+    return message_too_large.finding(Fault(pointer, f"{count} in one message; it was not checked"))
 
 
 def _findings(run: Callable[..., Faults], faults: Faults) -> Iterable[Finding]:
@@ -181,8 +181,8 @@ def repair(
 
 
 def can_repair(reply: dict[str, Any], finding: Finding) -> bool:
-    """Return whether the rule's fix changes the reply; it does not change, for example, data that
-    is not base64 in any form."""
+    """Return whether the rule's fix changes the reply; for example, no fix can repair data that is
+    not base64 in any form."""
     if RULES[finding.rule].fix is None:
         return False
     changed = deepcopy(reply)
@@ -200,9 +200,9 @@ def _apply_fix(reply: dict[str, Any], finding: Finding) -> None:
             return
 
 
-# How text that the rules may read as JSON starts; the last is a Markdown code fence.
+# Prefixes of text that the rules may read as JSON; the last is a Markdown code fence.
 _JSON_STARTS = ("{", "[", '"', "```")
-# The MCP form repeats the text in the data; even twice this length has few tokens (AB602).
+# The MCP form repeats the text in the data; even twice this length is below AB602's limit.
 _MAX_LENGTH = 32 * 1024
 # An object without any of these members is neither an error object nor a tool result.
 _SUSPECT_MEMBERS = FAILURE_MEMBERS | RESULT_MEMBERS
@@ -267,7 +267,7 @@ def _passes_quick_check(reply: Reply[Any]) -> bool:
         if len(text) > _MAX_LENGTH or may_hold_secrets(text):
             return False
         message, hint = reply.error.message, reply.error.hint
-        # The text of an MCP result also has the hint.
+        # The text of an MCP result also contains the hint.
         return _passes(f"{message}{HINT_LINE}{hint}" if hint else message, text, failed=True)
     if reply.content:
         block = reply.content[0]
@@ -290,7 +290,7 @@ def _passes_quick_check(reply: Reply[Any]) -> bool:
             text, text, data=_decode(encoded)
         )
     if text[0] == '"':
-        # Dates and some other values that are not a str are encoded as strings too.
+        # Dates and some other non-string values are also encoded as strings.
         string = reply.data if type(reply.data) is str else _decode(encoded)
         return _passes(string, text, data={"result": string})
     # The text of a number or a list is {"result": …}, which no rule reports.
@@ -298,7 +298,7 @@ def _passes_quick_check(reply: Reply[Any]) -> bool:
 
 
 def _passes(text: str, json_text: str, *, failed: bool = False, data: Any = _UNSET) -> bool:
-    """Return whether no rule finds anything in a plain reply of *text* and *data*, encoded as
+    """Return whether no rule finds anything in a plain reply with *text* and *data*, encoded as
     *json_text*."""
     reply: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": failed}
     if data is not _UNSET:
@@ -315,7 +315,7 @@ def _passes(text: str, json_text: str, *, failed: bool = False, data: Any = _UNS
 
 
 def _reply_pointer(pointer: str, reply: Reply[Any]) -> str:
-    """Return the pointer into the reply for a pointer into its MCP form."""
+    """Convert a pointer into a reply's MCP form to a pointer into the reply."""
     name, *path = pointer[1:].split("/")
     match name, path:
         case "structuredContent", ["result", *rest] if shape_of(reply) is RESULT:

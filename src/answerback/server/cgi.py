@@ -1,4 +1,4 @@
-"""CGI (RFC 3875): the environment and stdin are one request, stdout is its response."""
+"""CGI (RFC 3875): reads one request from the environment and stdin, and responds on stdout."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ Environ: TypeAlias = Mapping[str, str]
 
 _INTERRUPTED = 130  # A shell reports this status for SIGINT.
 _MAX_DISCARDED = 64 * 1024 * 1024
-"""Maximum bytes of a refused body to read, beyond the body limit."""
+"""Maximum number of bytes to read from a refused body, beyond the body limit."""
 _DISCARD_TIMEOUT = 5.0
 """Seconds to wait for the next bytes of a refused body."""
 
-# Written by hand, because it is sent when our own code has failed.
+# Hard-coded, because it is sent when our own code has failed.
 _INTERNAL_ERROR = HttpReply(500, b'{"error":"Internal server error"}', "application/json")
 _NO_LENGTH = "The request has a body, but CONTENT_LENGTH is not set"
 _LENGTH_HINT = "set CONTENT_LENGTH to the number of bytes in the body"
-_MAX_BODY_HINT = "send less, or set ANSWERBACK_MAX_BODY higher in the web server's environment"
+_MAX_BODY_HINT = "send less, or raise ANSWERBACK_MAX_BODY in the web server's environment"
 
 
 class BadSetting(AnswerbackError):
@@ -46,7 +46,7 @@ class BadSetting(AnswerbackError):
 
 
 class CgiRequest:
-    """The request that the environment describes."""
+    """The request described by the environment."""
 
     is_disconnected = None
 
@@ -78,7 +78,7 @@ class CgiRequest:
 
 
 class RequestBody:
-    """The body of the request, on the file descriptor *source*."""
+    """The request body, read from the file descriptor *source*."""
 
     def __init__(self, environ: Environ, source: int) -> None:
         self._environ = environ
@@ -117,7 +117,7 @@ class RequestBody:
         return b"".join(chunks)
 
     def _has_body(self) -> bool:
-        """Return whether stdin has bytes but no length is set, as in a call from a shell.
+        """Return whether stdin has data although no length is set, as when run from a shell.
 
         Does not block: a web server need not close stdin for a request without a body.
         """
@@ -151,7 +151,7 @@ class RequestBody:
 
     @property
     def _is_without_length(self) -> bool:
-        """Whether the body is chunked. It ends at EOF, if the web server closes stdin."""
+        """Whether the body is chunked. It ends at EOF, but only if the web server closes stdin."""
         return not self._length and "HTTP_TRANSFER_ENCODING" in self._environ
 
 
@@ -167,8 +167,8 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
     def interrupt(*_: object) -> None:
         raise Interrupted
 
-    # With Interrupted, Ctrl-C is not mistaken for the tool's exception. If the web server ignores
-    # the signal, or the author handles it, leave it that way.
+    # Interrupted keeps Ctrl-C from being mistaken for an exception in the tool. If the web server
+    # ignores the signal, or the author handles it, leave the handler alone.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
     status = 0
@@ -187,7 +187,7 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
     body.discard_rest()
     phrase = "OK"
     if written.status != 200:
-        # Imported here: it takes a millisecond, which successful requests need not spend.
+        # Imported here, to save successful requests a millisecond.
         from http import HTTPStatus
 
         phrase = HTTPStatus(written.status).phrase
@@ -205,7 +205,7 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
 
 
 def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply:
-    """Return the response to the request that the environment describes."""
+    """Return the response to the request described by the environment."""
     request = CgiRequest(environ)
     content = body.read() if request.method == "POST" else b""
     # The web server has removed the script's own path, so "/NAME" names a tool too.
@@ -223,7 +223,7 @@ def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply
 def _authenticate(
     runtime: Runtime, request: CgiRequest, environ: Environ, routes: Routes
 ) -> HttpReply | None:
-    """Return the response that refuses a request or shows a page; None lets the request proceed."""
+    """Return a refusal or a page; None lets the request proceed."""
     from .http.authentication_step import RefusedRequest, authentication_step
 
     step = authentication_step(runtime)
@@ -235,7 +235,7 @@ def _authenticate(
     refused = step.refuse_others(environ.get("REMOTE_ADDR", ""))
     if refused is not None:
         return routes.refuse(refused, request)
-    # An issuer's keys are fetched on an event loop.
+    # Fetching an issuer's keys needs an event loop.
     import asyncio
 
     from ..core.authentication import Credentials
@@ -261,7 +261,7 @@ def _bad_request(message: str, hint: str | None = None) -> Reply[Any]:
 
 
 def _text(environ: Environ, name: str) -> str:
-    """Return a variable; bytes that are not UTF-8 are escaped."""
+    """Return a variable as text; invalid UTF-8 is replaced."""
     return os.fsencode(environ.get(name, "")).decode("utf-8", "replace")
 
 

@@ -1,12 +1,12 @@
 """The serving process: its standard streams and its interpreter's settings.
 
-stdin (fd 0) and stdout (fd 1) are reserved for a wire's bytes: whatever a tool, its subprocess or
-a C library prints goes to stderr, and their stdin is empty.
+stdin (fd 0) and stdout (fd 1) are reserved for the wire. Anything that a tool, its subprocess or a
+C library prints goes to stderr, and their stdin is empty.
 
 The garbage collection and thread settings affect the whole process, so only the `serve`, `mcp` and
 `call` commands apply them, and an author or the environment can turn them off.
-`python -m bench settings` shows the gain: 10 MB of typed records take 0.53 to 0.59 times the CPU
-time, calls over 1,000 connections 0.82 to 0.93 times, and a quick call next to two busy threads
+`python -m bench settings` shows the effect: 10 MB of typed records take 0.53 to 0.59 times the CPU
+time, calls over 1,000 connections 0.82 to 0.93 times, and a quick call alongside two busy threads
 waits 0.07 to 0.12 times as long; calls over 32 connections take 1.11 to 1.13 times the CPU time.
 All settings were measured together.
 """
@@ -80,14 +80,14 @@ class Stdout:
 
 
 def take_stdout() -> Stdout:
-    """Take fd 1 for the rest of the process; from now on fd 1 is stderr.
+    """Take over fd 1 for the life of the process; from then on, fd 1 is stderr.
 
     This is permanent, because a thread that a tool left running may still print.
     """
     _open_closed_streams()
     own = os.dup(1)
     os.dup2(2, 1)
-    # This flushes `sys.stdout`; fd 1 is already stderr, so earlier prints go there.
+    # This flushes `sys.stdout`; fd 1 is already stderr, so buffered output goes there.
     if hasattr(sys.stdout, "reconfigure"):
         with suppress(OSError):
             sys.stdout.reconfigure(line_buffering=True)
@@ -95,7 +95,7 @@ def take_stdout() -> Stdout:
 
 
 def take_stdin() -> int:
-    """Take fd 0 for the rest of the process; from now on fd 0 is an empty file.
+    """Take over fd 0 for the life of the process; from then on, fd 0 is an empty file.
 
     Returns the descriptor to read from; subprocesses do not inherit it.
     """
@@ -108,7 +108,7 @@ def take_stdin() -> int:
 
 
 def keep_stderr() -> None:
-    """Let the log write to stderr even after a tool has closed it."""
+    """Keep stderr usable for the log, even after a tool has closed it."""
     found = sys.__stderr__
     if found is None or sys.stderr is not found:
         return  # It is closed, or the author has replaced it.
@@ -131,7 +131,7 @@ class _KeptStderr(io.TextIOWrapper):
 def _open_closed_streams() -> None:
     """Open /dev/null for each stream that the parent closed.
 
-    Otherwise the next file opened would get its descriptor, and prints would go to that file.
+    Otherwise the next file opened would get its descriptor, and output would go to that file.
     """
     for fd in (0, 1, 2):
         try:
@@ -159,6 +159,6 @@ def collect_garbage_less_often() -> None:
 
 
 def switch_threads_sooner() -> None:
-    """Let quick calls interrupt the threads of long calls sooner than by default."""
+    """Shorten the thread switch interval, so that quick calls wait less for busy threads."""
     if os.environ.get(_OFF) != "0" and sys.getswitchinterval() == _DEFAULT_SWITCH_INTERVAL:
         sys.setswitchinterval(_SWITCH_INTERVAL)

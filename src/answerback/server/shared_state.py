@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 STATE, STATE_LISTEN = "ANSWERBACK_STATE", "ANSWERBACK_STATE_LISTEN"
-"""The environment variables for the database's URL, and for its direct URL behind a pooler."""
+"""Environment variables for the database URL, and for a direct URL that bypasses a pooler."""
 _SCHEMES = ("postgresql://", "postgres://")
 
 
@@ -56,7 +56,7 @@ def check_url(url: str) -> None:
     for package in ("psycopg", "cryptography"):
         if find_spec(package) is None:
             raise WrongState(
-                f"the state needs the package {package}: pip install 'answerback[postgres]'"
+                f"the state needs the {package} package: pip install 'answerback[postgres]'"
             )
 
 

@@ -40,7 +40,7 @@ def assert_valid_reply(
     """Fail the test and list the findings if a reply has any errors or warnings.
 
     The reply is a `Reply`, an envelope, an MCP result, its JSON, or its pydantic model. Its data
-    must fit *schema*. *version* is the MCP version, such as "2025-11-25".
+    must match *schema*. *version* is the MCP version, such as "2025-11-25".
     """
     __tracebackhide__ = True
     from ..rules import validate

@@ -1,6 +1,6 @@
 """TestContext: a Context that records what a tool sends, and answers its questions.
 
-A separate module, because pytest loads `testing` in every project.
+This is a separate module because pytest loads `testing` in every project.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TestContext(Context[Any]):
     *meta* is the request's `_meta`. *state* is for direct calls; `app.call` uses the app's.
     """
 
-    # Because of its name, pytest would mistake it for a test class.
+    # Otherwise pytest would mistake it for a test class, because of its name.
     __test__ = False
 
     def __init__(
@@ -85,7 +85,7 @@ class TestContext(Context[Any]):
 
     @property
     def answers_left(self) -> int:
-        """How many answers have not been used."""
+        """How many answers have not been used yet."""
         return len(self._peer.answers)
 
     def cancel(self) -> None:
@@ -111,7 +111,7 @@ class _RequestOfTest(RequestInfo):
 
 
 class _RecordingPeer(Peer):
-    """A peer that keeps a call's notifications and questions."""
+    """A peer that records a call's notifications and questions."""
 
     can = Abilities(elicit=True, sample=True, roots=True)
 
@@ -133,13 +133,13 @@ class _RecordingPeer(Peer):
         if not self.answers:
             raise AssertionError(
                 f"there is no answer to {question.message or question.method!r}; "
-                "give one: TestContext(answers=[…])"
+                "provide one: TestContext(answers=[…])"
             )
         return _result(question, self.answers.pop(0))
 
 
 def _result(question: Question, answer: Any) -> dict[str, Any]:
-    """Return MCP's result for an answer."""
+    """Return the MCP result for an answer."""
     if question.method == "elicitation/create":
         return _elicited(question, answer)
     if question.method == "roots/list":

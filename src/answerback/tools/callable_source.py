@@ -28,9 +28,9 @@ class Source(msgspec.Struct, frozen=True):
 
     function: FunctionType
     bound: int
-    """How many of the first parameters are already filled, such as `self`."""
+    """How many leading parameters are already filled, such as `self`."""
     is_async: bool
-    """Whether the callable certainly returns a coroutine; the outermost decorator decides."""
+    """Whether the callable is known to return a coroutine; the outermost decorator decides."""
     filled: frozenset[str] = frozenset()
     """The parameters that `functools.partial` filled by name."""
     given: Any = None
@@ -89,7 +89,7 @@ class CallableKind(msgspec.Struct, frozen=True):
     is_async: bool
     is_generator: bool
     is_manager: bool
-    """Whether contextlib has already made a context manager function from a generator."""
+    """Whether contextlib has already turned a generator into a context manager function."""
 
 
 def callable_kind(fn: Any) -> CallableKind:
@@ -203,7 +203,7 @@ def _own_parameters(source: Source) -> Iterator[tuple[str, Any]]:
 
 
 def keywords_name(source: Source) -> str | None:
-    """Return the name of `**kwargs`; None if the function takes no other keywords."""
+    """Return the name of `**kwargs`; None if the function takes no extra keywords."""
     if not _forms(source)[0] & _VARKEYWORDS:
         return None
     if source.given is not None:

@@ -1,4 +1,4 @@
-"""The running call, as tools see it; `Call`, `Context` and `Runtime` are above them, in `calls`."""
+"""The running call as tools see it; `Call`, `Context` and `Runtime` are in a higher layer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
             """Return the rest of a page stored for *owner*; None if it is no longer stored."""
 
         def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
-            """Run a coroutine on the call's event loop, from a thread, and wait for it."""
+            """From a thread, run a coroutine on the call's event loop and wait for it."""
 
     class RunningCall(Protocol):
         """The part of a Call that pages and dependencies need."""

@@ -1,6 +1,6 @@
 """Dependencies: functions that fill the parameters marked with `Depends`.
 
-They are called once per call, after the arguments are decoded, in the tool's thread or task.
+Each runs once per call, after the arguments are decoded, in the tool's thread or task.
 A generator resumes after the tool and before the reply is checked. The tool's exception is
 raised at its `yield`; the generator can raise another one, but cannot make the call succeed.
 
@@ -33,7 +33,7 @@ class Step(msgspec.Struct, frozen=True):
     """One dependency: how it is called, and which earlier values it takes."""
 
     call: Callable[..., Any]
-    """The function; for a generator, the function that makes its context manager."""
+    """The function; for a generator, the function that creates its context manager."""
     is_async: bool
     is_generator: bool
     contexts: tuple[str, ...]
@@ -42,7 +42,7 @@ class Step(msgspec.Struct, frozen=True):
     """The parameters that receive an earlier step's value, and that step's number."""
 
     def start(self, values: list[Any], context: CallContext) -> Any:
-        """Call the function, or make the context manager."""
+        """Call the function, or create the context manager."""
         found = {name: values[number] for name, number in self.values}
         for name in self.contexts:
             found[name] = context
@@ -62,7 +62,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
-    """Return the tool's function, wrapped to fill its own dependencies.
+    """Return the tool's function, wrapped to fill in its dependencies.
 
     Raises TypeError for a dependency that cannot be called.
     """
@@ -138,7 +138,7 @@ class _Planner:
                 raise TypeError(
                     f"parameter {name!r} of {_name(function)!r}, a dependency of tool "
                     f"{self._tool.name!r}, is neither a Context nor marked with Depends; "
-                    "only the tool itself gets the caller's arguments"
+                    "only the tool itself receives the caller's arguments"
                 )
         kind = callable_kind(function)
         if kind.is_async and self._tool.inline:
@@ -203,7 +203,7 @@ def _exc_info(exc: BaseException | None) -> tuple[Any, Any, Any]:
 
 
 class _PlainCall:
-    """One call of a plain tool with its dependencies, in the tool's thread."""
+    """One call to a plain tool with its dependencies, in the tool's thread."""
 
     def __init__(self, tool: Tool, context: CallContext) -> None:
         self._tool = tool
@@ -270,7 +270,7 @@ class _PlainCall:
 
 
 class _HeldOnLoop:
-    """A plain tool's async generator: one task on the loop enters and exits it."""
+    """A plain tool's async generator, entered and exited by the same task on the loop."""
 
     def __init__(
         self,

@@ -197,7 +197,7 @@ def _google_section(lines: list[str], at: int) -> Section | None:
     while end < len(lines) and (not lines[end] or _indent(lines[end]) > margin):
         end += 1
     if end == at + 1 and kind in ("arguments", "raises"):
-        # Some authors do not indent a section: it ends at the first line that is not an entry.
+        # Some authors do not indent sections; these end at the first line that is not an entry.
         while (
             end < len(lines)
             and _read_google_entry(lines[end].strip())

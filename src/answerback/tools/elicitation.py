@@ -1,4 +1,4 @@
-"""Forms: questions to the user, and how the answers become typed values."""
+"""Forms: questions for the user, whose answers are decoded into typed values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Declined(ToolError):
 
 
 def check_question(form: object, unknown: JsonObject) -> None:
-    """Raise TypeError for a question without the answer's type, or with unknown options."""
+    """Raise TypeError if the answer's type is missing, or if there are unknown options."""
     advice = (
         "write ctx.elicit('Sure?', bool), which returns the answer, and raises Declined "
         "if the user does not answer"
@@ -47,7 +47,7 @@ def check_question(form: object, unknown: JsonObject) -> None:
 # per question.
 @lru_cache(maxsize=256)
 def _arguments(name: str, annotation: object) -> Arguments:
-    # Some clients send what the user typed as a string: lenient reads "7" as 7.
+    # Some clients send everything as strings; lenient mode reads "7" as 7.
     return Arguments([Parameter(name=name, annotation=annotation)], lenient=True)
 
 
@@ -81,7 +81,7 @@ class Form:
     async def ask(self, peer: Peer, kept: JsonObject | None = None) -> Json:
         """Return the user's answer; in a terminal, invalid fields are asked for again.
 
-        MCP's result is stored in *kept* under the question's key.
+        The MCP result is stored in *kept* under the question's key.
         """
         question = self.question()
         result = await peer.ask(question)
@@ -106,7 +106,7 @@ class Form:
         return self.answer(result)
 
     def answer(self, result: Json) -> Json:
-        """Return the value in MCP's result; raise Declined or InvalidArguments."""
+        """Return the value in the MCP result; raise Declined or InvalidArguments."""
         found = result if isinstance(result, dict) else {}
         action = found.get("action")
         if action != "accept":

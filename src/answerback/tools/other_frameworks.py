@@ -1,7 +1,7 @@
 """Messages for names from other frameworks and from the conventions, and for misspelt names.
 
-`HINTS` lists the forty names that FastMCP and official SDK servers use most. The module is loaded
-when a name is refused, or when another framework is loaded too.
+`HINTS` lists the forty names that FastMCP and official SDK servers use most. This module
+is loaded only if a name is refused, or if another framework is loaded.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def option_hint(name: str, known: Collection[str]) -> str:
         return hint
     if similar := similar_names(plain, known):
         return did_you_mean(similar)
-    return f"there are {', '.join(sorted(known))}"
+    return f"the options are {', '.join(sorted(known))}"
 
 
 def missing_member(
@@ -207,7 +207,7 @@ def package_hint(name: str, known: Collection[str]) -> str:
         if name in names.split():
             return f"write from {module} import {name}"
     if hint := CONVENTIONS.get(name.replace("_", "").lower()):
-        return f"{hint}; docs/reference/conventions.md has the other names"
+        return f"{hint}; docs/reference/conventions.md lists the other names"
     return HINTS["from answerback import"].get(name) or did_you_mean(similar_names(name, known))
 
 
@@ -219,7 +219,7 @@ def refuse_run_options(options: dict[str, object]) -> NoReturn:
 
 
 def refuse_text(arguments: str) -> NoReturn:
-    """Raise TypeError for a string where `app.run` takes a list."""
+    """Raise TypeError for a string where `app.run` expects a list."""
     words = {"stdio": ["mcp"], "http": ["serve"], "sse": ["serve"], "streamable-http": ["serve"]}
     wanted = words.get(arguments, arguments.split())
     raise TypeError(f"app.run takes a list, not {arguments!r}; write app.run({wanted!r})")
@@ -261,7 +261,7 @@ _FILLED_IN: dict[tuple[str, str], str] = {
     ("fastmcp", "CurrentHeaders"): f"{_REQUEST}.headers",
     ("fastmcp", "CurrentAccessToken"): _USER,
     ("fastmcp", "TokenClaim"): _USER,
-    # The packages that FastMCP takes its dependencies from.
+    # The packages that provide FastMCP's dependencies.
     ("uncalled_for", "Dependency"): _DEPENDS,
     ("docket", "Dependency"): _DEPENDS,
     ("mcp", "Context"): _CONTEXT,
@@ -276,8 +276,8 @@ _FILLED_IN: dict[tuple[str, str], str] = {
 def refuse_foreign_marker(parameter: str, annotation: object, default: object, where: str) -> None:
     """Raise a TypeError naming *where* for a parameter that another framework would fill in.
 
-    Such a parameter must never become an argument. The frameworks are not imported: their objects
-    are recognised by their classes' modules.
+    Such a parameter must never become an argument. The frameworks are not imported; their objects
+    are recognised by module and class name.
     """
     for cls in (type(default), *_classes(annotation)):
         for base in getattr(cls, "__mro__", ()):
@@ -288,7 +288,7 @@ def refuse_foreign_marker(parameter: str, annotation: object, default: object, w
                 owner = names.get(cls.__module__.partition(".")[0], "FastMCP")
                 raise TypeError(
                     f"{where} is filled in by {owner}'s {cls.__name__.lstrip('_')}, which "
-                    f"Answerback does not know; write {advice.format(name=parameter)}"
+                    f"Answerback does not support; write {advice.format(name=parameter)}"
                 )
 
 

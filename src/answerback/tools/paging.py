@@ -1,8 +1,8 @@
 """Tools that return `Page[T]`, or an iterator, which is read into one page.
 
 Such a tool has a `cursor` argument. Callers see cursors only in signed form, so a function only
-receives cursors it wrote itself. A cursor may also point into a page that was stored because it
-exceeded the caller's budget or limit; then the function does not run again.
+receives cursors it created itself. A cursor may also point into a page that was stored because it
+exceeded the caller's budget or limit; in that case, the function is not run again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CursorToken(msgspec.Struct, array_like=True):
 
     tool: str
     owner: str
-    """A digest of the user; empty if nothing authenticates calls."""
+    """A digest of the user; empty if calls are not authenticated."""
     own: str | None = None
     """The author's own cursor; None if it points into a stored reply."""
     part: StoredPart | None = None
@@ -64,23 +64,23 @@ _tokens = msgspec.msgpack.Decoder(CursorToken)
 
 
 def paged_type(annotation: object) -> object | None:
-    """Return the type that a tool with this return annotation sends; None if it has no pages.
+    """Return the type that a tool with this return annotation sends; None if it is not paged.
 
-    It is `Page[T]` for an iterator, and `Page[T]` or `Reply[Page[T]]` unchanged.
+    An iterator becomes `Page[T]`; `Page[T]` and `Reply[Page[T]]` stay unchanged.
     """
     plain = without_metadata(annotation)
     origin, items = get_origin(plain), get_args(plain)
     if origin is Page:
         return annotation
     if origin in _ITERATORS:
-        return Page[items[0]]  # type: ignore[valid-type]  # known only now
+        return Page[items[0]]  # type: ignore[valid-type]  # known only at run time
     if origin is Reply and get_origin(without_metadata(items[0])) is Page:
         return annotation
     return None
 
 
 def with_pages(tool: Tool, signature: Signature) -> Signature:
-    """Return the signature with a `cursor` argument, and let the tool's function take it.
+    """Return the signature with a `cursor` argument, and make the tool's function accept it.
 
     A function that returns neither pages nor an iterator is left alone. Raises TypeError.
     """
@@ -95,10 +95,10 @@ def with_pages(tool: Tool, signature: Signature) -> Signature:
     own = next((each for each in signature.parameters if each.target == CURSOR), None)
     if own is not None and set(get_args(own.annotation)) != {str, type(None)}:
         raise TypeError(
-            f"parameter 'cursor' of {tool.owner} is the next of an earlier page; "
+            f"parameter 'cursor' of {tool.owner} must accept the next of an earlier page; "
             "write cursor: str | None = None"
         )
-    process_signer()  # Made before a server forks, so that its workers share the key.
+    process_signer()  # Create the key before a server forks, so that its workers share it.
     tool.is_paged = True
     tool.is_async = (
         tool.is_async or get_origin(without_metadata(signature.returns)) in _ASYNC_ITERATORS
@@ -161,7 +161,7 @@ def _refuse_next(page: Page[Any]) -> Page[Any]:
 
 
 def _read(value: object, sign: Sign) -> object:
-    """Return an iterator's items as one page, and a page with its cursor signed."""
+    """Return an iterator's items as one page, or a page with its cursor signed."""
     if isinstance(value, Iterator):
         with closing(value) if isinstance(value, Generator) else nullcontext():
             return _whole_page(list(islice(value, MAX_ITEMS + 1)))
@@ -211,7 +211,7 @@ def _opened(cursor: str) -> CursorToken:
     call = _call()
     token = open_cursor(cursor, call)
     if token.part is not None and token.arguments != _digest(call.arguments):
-        raise _wrong_cursor("the cursor belongs to other arguments")
+        raise _wrong_cursor("the cursor is for different arguments")
     return token
 
 
@@ -223,7 +223,7 @@ def _wrong_cursor(problem: str) -> ToolError:
 def cursor_expired() -> ToolError:
     """Return the error for a cursor whose list is no longer stored."""
     hint = "leave cursor out to start again"
-    return ToolError("The rest of this list is no longer kept", code="CURSOR_EXPIRED", hint=hint)
+    return ToolError("The rest of this list has expired", code="CURSOR_EXPIRED", hint=hint)
 
 
 def part_cursor(part: StoredPart, call: RunningCall) -> str:
@@ -248,7 +248,7 @@ def _digest(arguments: bytes) -> bytes:
 
 
 async def _continued(part: StoredPart) -> Page[Any]:
-    """Return the rest of a stored page; its function does not run again."""
+    """Return the rest of a stored page; the function is not run again."""
     call = _call()
     runtime = call.runtime
     room = None

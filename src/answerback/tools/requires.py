@@ -1,4 +1,4 @@
-"""A tool's gates: the functions that a caller must pass, in order, and what they take.
+"""A tool's gates: the functions that a caller must pass, in order, and their parameters.
 
 `calls/gating.py` runs them; `answerback.gates` has ready-made gates.
 """
@@ -28,12 +28,12 @@ _CONTEXT_NAMES = ("ctx", "context", "_")
 
 
 class Refusal(ToolError):
-    """The refusal of a call; with the code LOGIN_REQUIRED or SCOPE_REQUIRED, the client can log in.
+    """The call was refused; with the code LOGIN_REQUIRED or SCOPE_REQUIRED, the client can log in.
 
     *message* is text for the caller. *code* is an UPPER_SNAKE name, by default FORBIDDEN. *details*
     is JSON for programs. *hint* says what the caller can do. *url* is a page where the user can get
     what is missing. The message ends with the URL, for clients that show only the text. *feature*
-    is the name of what is missing. *scopes* are the scopes that the call needs; by default those of
+    names the missing feature. *scopes* are the scopes that the call needs; by default those of
     the tool's `scope` gates.
     """
 
@@ -59,15 +59,15 @@ class Refusal(ToolError):
 
 
 class BuiltinGate(ABC):
-    """A gate from `answerback.gates`, which describes itself; an author's function does not."""
+    """A gate from `answerback.gates`; unlike an author's function, it describes itself."""
 
     inline: bool = False
-    """True if it never blocks, so that it can run in place."""
+    """True if it never blocks, so it can run in place."""
     is_async: bool = False
     codes: tuple[str, ...]
     """The codes of its refusals."""
     label: str
-    """Its name in lists of tools."""
+    """Its name in tool listings."""
 
     @abstractmethod
     def __call__(self, ctx: Any) -> object:
@@ -120,7 +120,7 @@ class Gate:
         """The tool's parameters that the gate takes."""
         self.hints = hints
         self.inline = isinstance(fn, BuiltinGate) and fn.inline
-        """True if it never blocks, so that it runs in place."""
+        """True if it never blocks, so it runs in place."""
         self.is_async = fn.is_async if isinstance(fn, BuiltinGate) else source_of(fn).is_async
         self.timeout: float | None = None if self.inline else timeout
 
@@ -163,7 +163,7 @@ class Gate:
 
 
 class Gates:
-    """All gates of one tool. Several `scope` gates become one, in the place of the first."""
+    """All gates of one tool. Several `scope` gates are merged into one, in place of the first."""
 
     def __init__(self, given: Sequence[Callable[..., Any]], tool: Tool, timeout: float) -> None:
         self.declared = tuple(given)
@@ -214,7 +214,7 @@ class Gates:
 
 
 def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) -> None:
-    """Set the gates of *tool*: the app's gates, *before*, and then its own."""
+    """Set the gates of *tool*: *before* (the app's gates), then its own."""
     own = tool.settings.requires if tool.gates is None else tool.gates.declared
     given = (*before, *own)
     tool.gates = Gates(given, tool, timeout) if given else None
@@ -230,12 +230,12 @@ def checked_gates(given: Any) -> tuple[Callable[..., Any], ...]:
         return ()
     for each in given:
         if isinstance(each, str):
-            raise TypeError(f"requires has the text {each!r}; for a scope write scope({each!r})")
+            raise TypeError(f"requires contains {each!r}; for a scope, write scope({each!r})")
         maker = getattr(each, "__module__", None) == "answerback.gates.builtin"
         if maker and isinstance(each, FunctionType):
-            raise TypeError(f"requires has {each.__name__} itself; write {each.__name__}(…)")
+            raise TypeError(f"requires contains {each.__name__} itself; write {each.__name__}(…)")
         if not callable(each) or isinstance(each, type):
-            raise TypeError(f"requires has {each!r}; write functions: def owner_only(ctx)")
+            raise TypeError(f"requires contains {each!r}; write functions: def owner_only(ctx)")
         # An annotation may contain an undefined name; the first call reads it again.
         with suppress(NameError):
             _checked_hints(each)
@@ -243,7 +243,7 @@ def checked_gates(given: Any) -> tuple[Callable[..., Any], ...]:
 
 
 def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:
-    """Return a gate's parameters and annotations; raise TypeError for a wrong signature."""
+    """Return a gate's parameters and annotations; raise TypeError for an invalid signature."""
     source = source_of(fn)
     name = getattr(fn, "__name__", type(fn).__name__)
     check_callable(source, f"gate {name!r}")

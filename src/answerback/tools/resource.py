@@ -1,6 +1,6 @@
 """Resources: functions whose results clients read, at one URI or at URIs matching a template.
 
-A template's pattern is bounded, and a value from a URI cannot leave its folder.
+The time a match takes is bounded, and a value from a URI cannot leave its folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\*)|:([1-9]\d{0,3}))?")
 _MAX_LENGTH = 64 * 1024
 """The longest URI that is matched, in characters."""
 _MAX_SPLITS = 5_000_000
-"""The most ways to split a URI among ambiguous variables that a match may have to try."""
+"""The maximum number of ways that a match may try to split a URI among ambiguous variables."""
 
 
 class _Operator(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class _Variable(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """The match of one group in the pattern: a variable's value, or several variables' pairs."""
+    """What one group in the pattern matches: a variable's value, or several variables' pairs."""
 
     variables: tuple[_Variable, ...]
     separator: str
@@ -103,7 +103,7 @@ class UriTemplate:
         except UnicodeDecodeError:
             return None  # The percent-encoded bytes are not UTF-8.
         for variable in (each for group in self._groups for each in group.variables):
-            # `{name:3}` allows three characters.
+            # `{name:3}` allows at most three characters.
             longest = variable.max_length
             if longest is not None and len(values.get(variable.name, "")) > longest:
                 return None
@@ -138,7 +138,7 @@ class UriTemplate:
     def _parse_variable(self, part: str) -> _Variable:
         found = _VARIABLE.fullmatch(part.strip())
         if found is None:
-            raise ValueError(f"{self.text!r} holds {{{part}}}, which names no variable")
+            raise ValueError(f"{self.text!r} contains {{{part}}}, which is not a variable name")
         name, star, length = found.groups()
         return _Variable(name, star is not None, int(length) if length else None)
 
@@ -180,7 +180,7 @@ def _next_character(rest: str) -> str | None:
 
 
 def _max_length(ambiguous: int) -> int:
-    """Return the length up to which URIs are matched, so that no URI takes a long time to match.
+    """Return the maximum length of a URI, so that no URI takes a long time to match.
 
     *ambiguous* is the number of variables whose values may contain the character that
     follows them: the pattern tries every way to split the URI among them.
@@ -208,15 +208,15 @@ class ResourceOptions(CommonOptions, total=False):
     size: int
     """The contents' size in bytes, if it is known."""
     annotations: Annotations
-    """Audience, priority and last change, for hosts."""
+    """Audience, priority and last-modified date, for hosts."""
     content_meta: Mapping[str, Any]
-    """The `_meta` of the contents in `resources/read`, which is where hosts look for a widget's."""
+    """The `_meta` of the contents in `resources/read`, where hosts look for widget metadata."""
     allow_paths: Sequence[str]
-    """The parameters that accept any path; others reject paths out of a folder, such as `../x`."""
+    """Parameters that accept any path; others reject paths that leave a folder, such as `../x`."""
 
 
 class Resource(Tool):
-    """A function that returns a URI's contents: text, bytes, or data for JSON."""
+    """A function that returns a URI's contents: text, bytes, or data to send as JSON."""
 
     noun = "resource"
     _check_name = staticmethod(check_free_name)
@@ -245,12 +245,12 @@ class Resource(Tool):
             steps += [f"add {extra} to the URI, or remove the parameter"] if extra else []
             raise TypeError(
                 f"resource {self.uri!r} has the variables {sorted(variables)}, "
-                f"and its function the parameters {sorted(parameters)}; {'; '.join(steps)}"
+                f"and its function has the parameters {sorted(parameters)}; {'; '.join(steps)}"
             )
         self._any_path = frozenset(options.get("allow_paths") or ())
         for name in self._any_path.difference(known):
             names = ", ".join(map(repr, known)) or "none"
-            hint = did_you_mean(similar_names(name, known)) or f"there is {names}"
+            hint = did_you_mean(similar_names(name, known)) or f"known parameters: {names}"
             raise ValueError(f"allow_paths: no parameter is named {name!r}; {hint}")
 
     @property
@@ -286,9 +286,9 @@ class Resource(Tool):
 
 
 def _leaves_its_folder(value: object) -> bool:
-    """Return whether *value*, or a string in a list or object, is a path out of its folder.
+    """Return whether *value*, or a string in a list or object, is a path that leaves its folder.
 
-    Such paths have more `..` than folders before them, are absolute, or have a drive or a NUL.
+    Such paths have more `..` than folders before them, are absolute, or have a drive letter or NUL.
     Both `/` and the backslash are separators, because Windows accepts both.
     """
     waiting = [value]

@@ -40,7 +40,7 @@ _OPEN_NODES = (nodes.Anything, nodes.Model, nodes.Custom)
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     data_type: object = Any
-    """The type that the data is checked against; with `Any` it is not checked."""
+    """The type to check the data against; `Any` means no check."""
     shape: Shape = RESULT
     blocks_only: bool = False
     """The annotation names only content blocks, so the tool returns no data."""
@@ -51,9 +51,9 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     too, unless finished replies are sent as data.
     """
     finished: bool = False
-    """A finished reply, such as an MCP result, is sent as that reply, not as data."""
+    """A finished reply, such as an MCP result, is sent as a reply, not as data."""
     marks: frozenset[str] = REPLY_MARKS
-    """The members that make a returned dict suspicious: those that the type does not declare."""
+    """Members that make a returned dict look like a reply, except those that the type declares."""
     form: Literal["reply", "flagged"] | None = None
     """Set if the declared class itself says whether the call failed.
 
@@ -88,7 +88,7 @@ def read_return_type(
     for member in map(without_metadata, _members(annotation)):
         instead = instead_of_result(member) if isinstance(member, type) else None
         if instead is not None:
-            raise UnservableType(where, f"{member.__name__} is not returned here; {instead}")
+            raise UnservableType(where, f"{member.__name__} cannot be returned here; {instead}")
     if not finished:
         return _read_data_type(annotation, contract, where)
     whole = [_data_type(member) for member in _members(annotation)]
@@ -147,7 +147,7 @@ def _read_data_type(annotation: object, contract: Contract, where: str) -> Retur
 def _nested_blocks(data: object, where: str) -> Literal["none", "possible", "declared"]:
     """Return whether the type contains content blocks; raise UnservableType if it cannot be served.
 
-    A name that is not yet defined passes: the first call reads the annotation again.
+    A name may still be undefined, because the first call reads the annotation again.
     """
     try:
         node = read_type(Annotated[data, BLOCKS_AS_NAMES], where)
@@ -216,7 +216,7 @@ def _by_schema(
 def can_have_message(returns: ReturnType) -> bool:
     """Return whether the sent object can have a `message` that is not part of the data.
 
-    It is `{"result": …}`, or an object of one class without such a member.
+    It can if it is `{"result": …}`, or an object of one class without such a member.
     """
     if not returns.declared:
         return False
@@ -226,7 +226,7 @@ def can_have_message(returns: ReturnType) -> bool:
 
 
 def shape_of_value(value: object, encoded: bytes, contract: Contract) -> Shape:
-    """Return the shape for the type of *value*, if no type is declared."""
+    """Return the shape for *value*, for a tool that declares no type."""
     if value is None:
         return EMPTY
     if contract.spread_tuples and isinstance(value, tuple):

@@ -26,7 +26,7 @@ MarkerT = TypeVar("MarkerT")
 class AllArguments:
     """Marks the parameter that receives all arguments: `params: Annotated[T, AllArguments]`.
 
-    The type is the schema of the arguments: a TypedDict, a dataclass, a Struct or a model.
+    The type describes the arguments: a TypedDict, a dataclass, a Struct or a model.
     `dict[str, Any]` accepts any arguments, or those in the tool's `input_schema`.
     """
 
@@ -38,9 +38,9 @@ def is_all_arguments(annotation: object) -> bool:
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Marks a parameter that the user answers: `sure: Annotated[bool, Ask("Delete all?")]`.
+    """Marks a parameter that the user fills in: `sure: Annotated[bool, Ask("Delete all?")]`.
 
-    The parameter is not one of the tool's arguments, so a model cannot answer it.
+    The parameter is not one of the tool's arguments, so a model cannot fill it in.
     """
 
     message: str
@@ -67,7 +67,7 @@ class Depends:
 class Header(msgspec.Struct, frozen=True):
     """Marks an argument that MCP clients also send in a header, `Mcp-Param-NAME`.
 
-    Proxies and gateways can read the header: never mark a secret.
+    Proxies and gateways can read the header, so never mark a secret.
     """
 
     name: str
@@ -85,21 +85,21 @@ def marker_of(kind: type[MarkerT], annotation: object) -> MarkerT | None:
 
 
 HIDDEN_CONTEXT = "*context"
-"""The name for the Context if a tool with dependencies takes none; no parameter has this name."""
+"""The Context's name if a tool with dependencies takes none; parameters cannot have this name."""
 _FRAMEWORKS = frozenset({"docket", "fastapi", "fastmcp", "mcp", "starlette", "uncalled_for"})
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """A function's parameters, by what fills them, and its return annotation."""
+    """A function's parameters, grouped by what fills them, and its return annotation."""
 
     parameters: tuple[Parameter, ...]
     """The tool's arguments; none if it has `argument_object`."""
     argument_object: ArgumentObject | None = None
-    """For a function that takes all arguments as one object."""
+    """Set if the function takes all arguments as one object."""
     context: str | None
     """The parameter that receives the call's Context; a tool with dependencies always has one."""
     questions: tuple[Parameter, ...]
-    """The parameters marked with `Ask`, which the user answers."""
+    """The parameters marked with `Ask`, which the user fills in."""
     dependencies: dict[str, Callable[..., Any]]
     """The functions for the parameters marked with `Depends`, by parameter name."""
     header_params: dict[tuple[str, ...], str]
@@ -117,7 +117,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 def read_signature(
     source: Source, owner: str, schema: Mapping[str, Any] | None = None
 ) -> Signature:
-    """Resolve the annotations; raise NameError while a name in them is not defined yet.
+    """Resolve the annotations; raise NameError if a name in them is not defined yet.
 
     *schema* is the author's schema for the arguments of `**kwargs`.
     """
@@ -135,7 +135,7 @@ def read_signature(
 
 
 class _SignatureReader:
-    """Collects a function's parameters, by what fills them."""
+    """Collects a function's parameters, grouped by what fills them."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class _SignatureReader:
             from .other_frameworks import refuse_foreign_marker
 
             refuse_foreign_marker(parameter, annotation, default, where)
-        # Functions made in a loop have defaults that callers must not replace.
+        # Functions created in a loop have defaults that callers must not replace.
         keeps_default = self._by_schema and default is not msgspec.NODEFAULT
         if parameter not in self._hints and not keeps_default:
             raise TypeError(_missing_type_message(parameter, self._owner, self._source))

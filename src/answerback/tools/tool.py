@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .requires import Gates
     from .tool_options import ToolPolicy
 
-# These names disappear from a URL's path.
+# URL normalization removes these names from a path.
 _NO_NAMES = frozenset({"", ".", ".."})
 _MAX_NAME = 128
 
@@ -58,7 +58,7 @@ class Tool:
     path: tuple[Registry, ...] = ()
     """The app that serves the tool, then each included app down to the one that owns it."""
     middleware: tuple[Any, ...] = ()
-    """The middleware that wraps each run, from the apps in `path`, in this order."""
+    """The middleware that wraps each run, from the apps in `path`, in that order."""
     gates: Gates | None = None
     """The gates that a caller must pass before the function runs; None if there are none."""
     policy: ToolPolicy | None = None
@@ -102,12 +102,12 @@ class Tool:
         self.inline = settings.inline and not self.is_async
         # The author of a wrapped function knows that its finished replies are sent.
         self.logged_finished = wrapped is not None
-        """Whether a finished reply from this tool has been logged; this happens once."""
+        """Whether a finished reply from this tool has been logged; only the first one is."""
         self.logged_meta = False
-        """Whether wrong metadata in a finished reply has been logged; this happens once."""
+        """Whether invalid metadata in a finished reply has been logged; only the first case is."""
         check_callable(self.source, self.owner, is_tool=True)
-        # Refuse unservable annotations now, unless a name in them is not defined yet: those are
-        # read at the first call.
+        # Refuse unservable annotations now, unless a name in them is not defined yet; those are
+        # read on the first call.
         with suppress(NameError):
             _ = self.returns
             given = {"output_schema": self.settings.output_schema}
@@ -215,7 +215,7 @@ class Tool:
             )
         from ..types.argument_object import ObjectArguments
 
-        # `**kwargs` has a schema, so these arguments are for a parameter.
+        # Only `**kwargs` has no parameter, and it always has a schema.
         return ObjectArguments(str(received.parameter), received.annotation, lenient=lenient)
 
     @cached_property
@@ -267,7 +267,7 @@ class Tool:
 
     @property
     def argument_names(self) -> list[str]:
-        """The names of the arguments, in the order of the schema."""
+        """The names of the arguments, in schema order."""
         if self.signature.argument_object is None:
             return [each.name for each in self.signature.parameters]
         return list(self.input_schema.get("properties", ()))
@@ -344,7 +344,7 @@ def _with_advice(exc: UnservableType, parameter: Parameter, where: str) -> Unser
 def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
     """Return the security schemes in the tool's `_meta`.
 
-    Raises TypeError or ValueError if a host's key in that `_meta` is wrong.
+    Raises TypeError or ValueError if a host's key in that `_meta` is invalid.
     """
     # Hosts define no keys for prompts, and widgets set their own.
     if not settings.meta or noun not in ("tool", "resource"):
@@ -356,7 +356,7 @@ def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
 
 
 def check_free_name(name: object) -> str:
-    """Return the name of a resource or prompt, which MCP allows to be any text."""
+    """Return the name of a resource or prompt, which can be any text in MCP."""
     _refuse_lambda(name)
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise ValueError(f"{name!r} cannot be a name; write text without control characters")

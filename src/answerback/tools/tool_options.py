@@ -1,7 +1,7 @@
 """Options for tools, resources and prompts: their types, checks and defaults.
 
 A new option is a key in a TypedDict here, a field of `ToolSettings` with its default and,
-if a value can be wrong, a row in `_CHECKS`. Options with several parts are values from
+if a value can be invalid, a row in `_CHECKS`. Options with several parts are values from
 `answerback.options`. Options that only resources have are in `resource`.
 """
 
@@ -72,9 +72,9 @@ class CommonOptions(TypedDict, total=False):
     icons: Sequence[Icon]
     """Icons that hosts show."""
     meta: Mapping[str, Any]
-    """The entry's `_meta`, for hosts; their keys are checked."""
+    """The entry's `_meta`, for hosts; the hosts' keys are checked."""
     tags: Collection[str]
-    """Words such as "read"; `--tag` and `app.disable(tag=…)` select by them."""
+    """Labels such as "read", for `--tag` and `app.disable(tag=…)`."""
     requires: Sequence[Callable[..., Any]]
     """The gates that a caller must pass, such as [login(), scope("accounts:read")]."""
 
@@ -98,7 +98,7 @@ class ToolOptions(CommonOptions, total=False):
     timeout: float | None
     """How many seconds a call may take, or each attempt with `retry=`.
 
-    By default the app's `Limits(seconds=…)` applies; without it, there is no time-out."""
+    By default the app's `Limits(seconds=…)` applies; without it, there is no timeout."""
     retry: PolicyPart | None
     """Retries failed calls: Retry(attempts=3)."""
     breaker: PolicyPart | None
@@ -106,7 +106,7 @@ class ToolOptions(CommonOptions, total=False):
     limit: PolicyPart | Sequence[PolicyPart] | None
     """Refuses excess calls: Limit("10/s", per="user")."""
     budget: int
-    """How many characters of a reply MCP sends; longer replies are cut and link to the full one."""
+    """The character limit for an MCP reply; longer replies are cut, and link to the full one."""
     values: Values
     """How arguments are read and the result is sent: Values(lenient=False, nan="null")."""
     read_only: bool
@@ -114,7 +114,7 @@ class ToolOptions(CommonOptions, total=False):
     destructive: bool
     """A hint for hosts: the tool may delete or overwrite something."""
     idempotent: bool
-    """Calling again with the same arguments changes nothing more, so repeating a call is safe."""
+    """Repeating a call with the same arguments has no further effect, so retrying is safe."""
     open_world: bool
     """A hint for hosts: the tool works with the outside world, such as the web."""
     task: TaskMode | Task
@@ -193,7 +193,7 @@ def read_settings(options: Mapping[str, Any]) -> ToolSettings:
 
 
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
-    """Raise TypeError for an option that is not in *known*, or for a wrong value."""
+    """Raise TypeError for an option that is not in *known*, or for an invalid value."""
     if unknown := options.keys() - known.__annotations__.keys():
         from .other_frameworks import option_hint, refuse_grouped
 
@@ -281,7 +281,7 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "content_meta": ("a dict", lambda value: isinstance(value, dict)),
     "allow_paths": (
-        "a list of parameters' names",
+        "a list of parameter names",
         lambda value: _are_all(value, _is_text),
     ),
     "tags": (

@@ -1,1 +1,1 @@
-"""Typed values to JSON and back: `arguments` decodes, `output` encodes and checks."""
+"""Converts typed values to JSON and back: `arguments` decodes, `output` encodes and checks."""

@@ -1,6 +1,6 @@
 """Reads annotations into a tree of nodes, and refuses types that cannot be served.
 
-It also reads the fields of all kinds of records. It runs at registration, so it has to be fast: it
+It also reads the fields of all kinds of records. It runs at registration and has to be fast, so it
 builds no msgspec decoders.
 """
 
@@ -214,7 +214,7 @@ def has_blocks(cls: type) -> bool:
 
 
 def start_record(annotation: Any, cls: Any, style: str) -> Record:
-    """Return the record without its fields, because their types may contain the record."""
+    """Return the record without its fields, because their types may refer to the record."""
     record = Record(annotation, cls, style)
     if style == "struct":
         config = cls.__struct_config__
@@ -346,7 +346,7 @@ _SCALARS = frozenset(
 _COMPARISONS = frozenset({"ge", "gt", "le", "lt"})
 _NUMBER_LIMITS = _COMPARISONS | {"multiple_of"}
 _LENGTHS = frozenset({"min_length", "max_length"})
-# The limits that each scalar type accepts, except for numbers.
+# The limits that each scalar type accepts; numbers accept _NUMBER_LIMITS.
 _SCALAR_LIMITS: dict[type, frozenset[str]] = {
     bool: frozenset(),
     str: _LENGTHS | {"pattern"},
@@ -413,7 +413,7 @@ def holds_blocks(node: Node) -> bool:
 def check_type(annotation: Any, where: str) -> None:
     """Raise UnservableType, which names *where*, if *annotation* has no JSON form.
 
-    A name that is not yet defined passes: the first call reads the annotation again.
+    A name that is not yet defined passes, because the first call reads the annotation again.
     """
     with suppress(NameError):
         read_type(annotation, where)
@@ -447,7 +447,7 @@ _LIMITING = frozenset(
         *("dependentSchemas", "dependentRequired"),
     }
 )
-"""The keywords that may make a schema refuse an object with an extra member."""
+"""The keywords that can make a schema refuse an object with an extra member."""
 
 
 def can_take_member(annotation: Any, name: str) -> bool:
@@ -499,7 +499,7 @@ def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 class _Reader:
-    """A reader for one annotation; it remembers its classes, because they may be recursive."""
+    """Reads one annotation, and remembers its classes because they may be recursive."""
 
     def __init__(self, *, block_names: bool = False) -> None:
         self._block_names = block_names
@@ -508,7 +508,7 @@ class _Reader:
         self._record_depth = 0
 
     def read(self, annotation: Any, where: str, outer: tuple[Any, ...] = ()) -> Node:
-        """Read one annotation; *outer* is the metadata of the union that it is a member of."""
+        """Read one annotation; *outer* is the metadata of the enclosing union."""
         bare, items = _unwrap(annotation)
         metadata = read_metadata((*outer, *items))
         named = self._named(bare, where) if self._block_names else None
@@ -618,7 +618,7 @@ class _Reader:
         finally:
             self._record_depth -= 1
         for field in record.fields:
-            # The class is not pydantic's, so each object would have the `Field` as its value.
+            # Outside pydantic's classes, the `Field` itself would be each object's value.
             if is_field_info(field.default):
                 raise UnservableType(
                     f"{where}.{field.name}",

@@ -63,12 +63,12 @@ class _ObjectDecoder:
 
     @cached_property
     def aliases(self) -> frozenset[str]:
-        """All names of fields with at least one secret name."""
+        """All names of each field that has at least one secret name."""
         return aliases_of_secrets(names_in(self.node))
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> Any:
         """Return the object as JSON that fits the type; *coercion* collects problems."""
-        # The JSON had a number out of range.
+        # A number in the JSON was out of range.
         if coercion.problems:
             raise InvalidArguments(tuple(coercion.problems))
         unknown = sent.keys() - self._names if self._is_closed else set[str]()
@@ -89,7 +89,7 @@ class ArgumentObject(msgspec.Struct, frozen=True):
     """The parameter that receives them; None if they are the keywords of `**kwargs`."""
     annotation: object
     reserved: frozenset[str] = frozenset()
-    """Names that no keyword may have, because the function has parameters with those names."""
+    """Names that keywords must not have, because they are the names of other parameters."""
 
     @property
     def is_free(self) -> bool:
@@ -107,7 +107,7 @@ def keyword_parameters(
     if get_origin(hint) is not Unpack:
         raise TypeError(
             f"{owner} takes **{name} without saying which arguments there are; name each "
-            f"argument, write **{name}: Unpack[T] with a TypedDict T, give input_schema=, or take "
+            f"argument, write **{name}: Unpack[T] with a TypedDict T, pass input_schema=, or take "
             "args: Annotated[dict, AllArguments] for any arguments"
         )
     typed_dict, where = get_args(hint)[0], f"**{name} of {owner}"
@@ -144,8 +144,8 @@ def refuse_others(
 ) -> None:
     """Raise TypeError for parameters other than the object that holds all arguments.
 
-    A parameter that has a default and is not in the schema keeps its default: functions made in a
-    loop often have one.
+    A parameter that has a default and is not in the schema keeps its default, because functions
+    created in a loop often have one.
     """
     if len(found) > 1:
         raise TypeError(f"{owner} takes all arguments twice; once is enough")
@@ -160,7 +160,7 @@ def refuse_others(
         try:
             node = read_type(arguments.annotation, where)
         except NameError:
-            # A name is not yet defined: the first call reads the annotation again.
+            # A name is not yet defined; the first call reads the annotation again.
             pass
         else:
             if not is_object_node(node):

@@ -42,7 +42,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     other_names: tuple[str, ...] = ()
     """Other names under which a caller may send the argument."""
     default_factory: Callable[[], Any] | None = None
-    """Makes the default for one call, instead of the function's own default."""
+    """Creates the default for each call, in place of the function's own."""
 
     @property
     def required(self) -> bool:
@@ -58,7 +58,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 def check_parameter(parameter: Parameter, where: str) -> None:
     """Raise UnservableType, naming *where*, for a type without a JSON form or a wrong default.
 
-    A name that is not yet defined passes: the first call reads the annotation again.
+    A name that is not yet defined passes, because the first call reads the annotation again.
     """
     try:
         node = read_type(parameter.annotation, where)
@@ -88,8 +88,8 @@ class Arguments:
     def decode(self, raw: bytes) -> dict[str, Any]:
         """Return typed keyword arguments; arguments that were not sent are left out.
 
-        An argument that was not sent and has a mutable default gets a copy of it, so that calls do
-        not share it. Raises InvalidJson, or InvalidArguments with all problems.
+        Instead of being left out, an argument with a mutable default is set to a copy of it, so
+        that calls do not share it. Raises InvalidJson, or InvalidArguments with all problems.
         """
         decoder = self._decoder
         # msgspec does not check the text of values that it skips.
@@ -151,8 +151,8 @@ class ArgumentsDecoder:
     def __init__(self, parameters: Sequence[Parameter], *, lenient: bool) -> None:
         self.nodes = {each.name: read_type(each.annotation, each.name) for each in parameters}
         self.required = [each.name for each in parameters if each.required]
-        # By the function's own names, each with the function that makes its default, or None if
-        # the function's own default will do.
+        # Keyed by the function's own names; each value creates a default, or is None if the
+        # function's own default will do.
         self.optional = {
             each.target: each.default_factory or default_copier(each.default)
             for each in parameters
@@ -181,7 +181,7 @@ class ArgumentsDecoder:
 
     @cached_property
     def aliases(self) -> frozenset[str]:
-        """All names of arguments and fields with at least one secret name."""
+        """All names of each argument or field that has at least one secret name."""
         from ..core.secrets import aliases_of_secrets
 
         names = list(self._names)
@@ -240,7 +240,7 @@ def converted(types: MsgspecTypes, coerced: Any, kind: Any, aliases: frozenset[s
 
 
 def names_in(tree: Node) -> Iterator[tuple[str, ...]]:
-    """Yield all names of each field in a type: in Python and in JSON."""
+    """Yield the names of each field in a type, in Python and in JSON."""
     for each in nodes.reachable(tree):
         if isinstance(each, nodes.Record):
             yield from ((field.name, field.json_name) for field in each.fields)
@@ -250,7 +250,7 @@ def names_in(tree: Node) -> Iterator[tuple[str, ...]]:
             yield from model_names(each)
 
 
-# The value of an argument with a number out of range, which has already been reported.
+# Stands for an argument with an out-of-range number, which has already been reported.
 _OUT_OF_RANGE = object()
 
 
@@ -271,7 +271,7 @@ def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     try:
         sent = json_text.load(raw)
     except msgspec.ValidationError:
-        # One of the numbers is out of range: below, each argument is decoded separately.
+        # One of the numbers is out of range, so each argument is decoded separately below.
         pass
     else:
         if isinstance(sent, dict):
@@ -285,7 +285,7 @@ def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
         coercion.report("", "expected an object with the arguments", expected="object")
         return {}
     except msgspec.DecodeError as error:
-        # msgspec found the number out of range before it reached the malformed JSON.
+        # msgspec found the out-of-range number before it reached the malformed JSON.
         raise InvalidJson(str(error)) from None
     found: dict[str, Any] = {}
     for name, part in parts.items():

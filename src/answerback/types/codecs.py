@@ -14,7 +14,7 @@ import msgspec
 
 
 class Codec(msgspec.Struct, frozen=True, eq=False):
-    """One class's JSON form."""
+    """A class's JSON form."""
 
     cls: type
     encode: Callable[[Any], Any]
@@ -114,7 +114,7 @@ def _pattern(cls: type) -> Codec:
 
 
 def _from_text(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return *make*, restricted to strings: `IPv4Address(7)` is a valid address too."""
+    """Return *make*, restricted to strings, because `IPv4Address(7)` is valid too."""
 
     def decode(value: Any) -> Any:
         if not isinstance(value, str):

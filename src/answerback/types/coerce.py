@@ -1,4 +1,4 @@
-"""Coerces decoded JSON to a tree of nodes, and collects every problem with its path.
+"""Coerces decoded JSON to fit a tree of nodes, and collects every problem with its path.
 
 The result is JSON again. A value is repaired if its type's JSON Schema accepts it but msgspec
 does not (`1.0` for an int). With *lenient*, numbers, booleans, arrays and objects in strings
@@ -193,7 +193,7 @@ def _distance(attempt: MemberAttempt) -> tuple[int, int, int]:
     elif isinstance(node, nodes.Custom):
         rank = _RANK[str] if node.codec.is_free_text else 1
     elif isinstance(node, nodes.Anything | nodes.Mapping):
-        # They accept nearly every value or object, so a class that fits is a better choice.
+        # These accept nearly any value or object, so a class that fits is a better choice.
         rank = _LAST_RANK
     coercion = attempt.coercion
     return (coercion.repairs, coercion.key_differences if rank < _LAST_RANK else 0, rank)
@@ -218,7 +218,7 @@ def fits(node: Node, value: Any) -> bool:
 
 
 def _scalar(node: nodes.Scalar, value: Any, path: str, coercion: Coercion) -> Any:
-    # A fast path for the items of long arrays.
+    # A fast path for items in long arrays.
     if type(value) is node.kind and node.limits is nodes.NO_LIMITS:
         return value
     if coercion.repair and node.kind is int and type(value) is float and value.is_integer():
@@ -278,7 +278,7 @@ def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
     if not isinstance(value, list) or not _length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
     kind, coerce_item = node.item, _COERCE[type(node.item)]
-    # Without limits, the type says whether a scalar fits; building a path for each takes time.
+    # Without limits, comparing types is enough; building a path for every item takes time.
     plain = None
     if isinstance(kind, nodes.Scalar) and kind.limits is nodes.NO_LIMITS:
         plain = kind.kind
@@ -437,7 +437,7 @@ def _attempt_union(node: nodes.Union, value: Any, path: str, coercion: Coercion)
         if not all(attempt.coercion.problems for attempt in attempts):
             break
         if lenient and (inside := unpack(value, coercion)) is not value:
-            # Unpacked once for all members, so that nested text does not take exponential time.
+            # Unpacked once for all members, so that nested strings do not take exponential time.
             return _attempt_union(node, inside, path, coercion)
         for kind in node.members if lenient else possible:
             fork = coercion.fork(lenient=lenient)
@@ -450,7 +450,7 @@ def _attempt_union(node: nodes.Union, value: Any, path: str, coercion: Coercion)
     attempt = best_attempt(path, attempts) or MemberAttempt(value, value, coercion.fork())
     if attempt.member is None and not attempt.coercion.problems:
         attempt.coercion.report_mismatch(node, value, path)
-    # Not for scalars: they are quick to coerce, and the same object may occur at several paths.
+    # Scalars are not cached: they are quick, and the same object may occur at several paths.
     if isinstance(value, list | dict):
         coercion.union_attempts[key] = attempt
     return attempt

@@ -24,7 +24,7 @@ from .problems import Coercion, UnservableType, name_of, shown, without_metadata
 
 
 class ValueBuilder:
-    """Builds the values of stand-ins in one decode, and chooses each union's member only once."""
+    """Builds stand-ins' values during one decode, and chooses each union's member only once."""
 
     def __init__(self, types: MsgspecTypes) -> None:
         self._types = types
@@ -32,7 +32,7 @@ class ValueBuilder:
 
     def hook(self, kind: Any, value: Any) -> Any:
         """Build a stand-in's value from decoded JSON; msgspec calls this as its `dec_hook`."""
-        # Few frames per level, because recursive types may be nested as deeply as the text.
+        # Use few frames per level, because recursive types may be nested as deeply as the text.
         node = kind.node
         while isinstance(node, nodes.Union):
             possible = candidates(node, value)
@@ -56,7 +56,7 @@ class ValueBuilder:
             try:
                 return build_model(node, value, lenient=self._types.lenient)
             except ValueError:
-                # msgspec uses the error's text, and pydantic's contains the repr of values.
+                # msgspec copies the error's text, and pydantic's text contains the repr of values.
                 raise ValueError("does not fit the model") from None
         if not isinstance(node, nodes.Record):
             return _BUILD[type(node)](node, value)
@@ -71,13 +71,13 @@ class ValueBuilder:
 
 
 def make_record(node: nodes.Record, values: dict[str, Any]) -> Any:
-    """Create an instance of the record's class; fields missing from *values* have defaults."""
+    """Create an instance of the record's class; fields missing from *values* use defaults."""
     if node.style == "typeddict":
         return values
     if node.style in ("struct", "namedtuple"):
         return node.cls(**values)
     if node.has_plain_init is None:
-        # Whether the class takes all fields by name; attrs may have other names for them.
+        # Whether the class takes all fields by name; attrs may use other names.
         node.has_plain_init = node.style != "attrs" and all(
             node.cls.__dataclass_fields__[field.name].init for field in node.fields
         )
@@ -170,7 +170,7 @@ def _choice(node: nodes.Choice, value: Any) -> bool:
 
 
 def _array(node: nodes.Array, value: Any) -> bool:
-    # A tuple is a common default for a list, because it cannot be changed.
+    # A tuple is a common default for a list, because it is immutable.
     if not isinstance(value, list | tuple | set | frozenset):
         return False
     return all(_fits(node.item, each) for each in value)
@@ -196,7 +196,7 @@ def _model(node: nodes.Model, value: Any) -> bool:
     cls = without_metadata(node.annotation)
     if hasattr(cls, "model_fields"):
         return isinstance(value, cls)
-    # pydantic reads other types, such as AnyUrl, from text, and does not check their defaults.
+    # pydantic reads other types, such as AnyUrl, from strings, and does not check their defaults.
     return value is not None or not isinstance(cls, type)
 
 

@@ -1,4 +1,4 @@
-"""Reads a parameter's pydantic `Field(...)`: its default, its aliases, whether it is required.
+"""Reads a parameter's pydantic `Field(...)`: its default and aliases, and whether it is required.
 
 FastAPI's `Query`, `Path`, `Body` and `Form` are subclasses of the same class. Neither library is
 imported: their objects are recognised by their classes' modules. `annotation_reader` reads limits
@@ -53,7 +53,7 @@ def read_parameter(name: str, annotation: Any, default: Any, where: str) -> Para
 
 
 def _or_none(annotation: Any) -> Any:
-    """Return the type of a parameter whose default is None, such as `x: str = None`."""
+    """Return the type for a parameter whose default is None, such as `x: str = None`."""
     bare = without_metadata(annotation)
     if bare in (Any, object, NoneType) or NoneType in get_args(bare):
         return annotation
@@ -78,7 +78,7 @@ def refuse_shared_names(parameters: Sequence[Parameter], where: str) -> None:
 
 
 def _default_of(fields: list[Any], where: str) -> tuple[Any, Callable[[], Any] | None]:
-    """Return the default and the function that makes it for a call; the last Field wins."""
+    """Return the default and the function that creates it for each call; the last Field wins."""
     for field in reversed(fields):
         if field.default_factory is not None:
             if field.default_factory_takes_validated_data:

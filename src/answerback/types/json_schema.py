@@ -1,6 +1,6 @@
 """JSON Schema (2020-12) for annotations, rendered from the same tree that decoding uses.
 
-The patterns for dates, times and other strings, and the check against them, are here too.
+The patterns for dates, times and other strings, and the check against them, are also here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .problems import without_metadata
 from .unencodable import find_fault
 
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?"
-# The date pattern is exact: no year 0, no 31st of April, a 29th of February only in leap years.
+# The date pattern is exact: no year 0, no April 31, and February 29 only in leap years.
 _YEAR = r"(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
 _MULTIPLE_OF_FOUR = r"(0[48]|[2468][048]|[13579][26])"
 _LEAP_YEAR = rf"([0-9]{{2}}{_MULTIPLE_OF_FOUR}|{_MULTIPLE_OF_FOUR}00)"
@@ -49,7 +49,7 @@ _PATTERNS: dict[type, str] = {
     Decimal: r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?$",
     bytes: r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
 }
-# By the type and its `tz` limit.
+# Keyed by the type and its `tz` limit.
 _TIME_PATTERNS: dict[tuple[type, bool | None], str] = {
     (datetime, None): rf"^{_DAY}[Tt ]{_CLOCK}{_LOOSE_OFFSET}?$",
     (datetime, True): rf"^{_DAY}[Tt]{_CLOCK}{_OFFSET}$",
@@ -81,7 +81,7 @@ _TIME_TEXTS: dict[tuple[type, bool | None], str] = {
 
 
 def format_keyword(node: Scalar, mode: str) -> dict[str, str]:
-    """Return the `format` for a date, time or duration, or a `description` if none is right."""
+    """Return the `format` for a date, time or duration, or a `description` if no format fits."""
     kind = node.kind
     # An argument in the format's narrower form is always accepted; a result may have other forms.
     if node.limits.tz or (kind is timedelta and mode == "validation"):
@@ -95,7 +95,7 @@ def join_descriptions(text: str, of_type: str | None) -> str:
 
 
 def format_in_words(description: str | None) -> str | None:
-    """Return the format for a description that contains this module's words for a type."""
+    """Return the format for a description that contains this module's description of a type."""
     for (kind, _), text in _TIME_TEXTS.items():
         if text in (description or ""):
             return _FORMAT_CHECKS[kind]
@@ -110,7 +110,7 @@ def pattern_of(kind: type, limits: ValueLimits) -> str | None:
 
 
 def format_hint(node: Scalar, value: Any) -> str | None:
-    """Return how to write values of *node*, if *value* does not match its pattern."""
+    """Return a hint on how to write values of *node*, if *value* does not match its pattern."""
     hint = _FORMAT_HINTS.get((node.kind, node.limits.tz)) or _FORMAT_HINTS.get((node.kind, None))
     return None if hint is None or _matches_pattern(node, value) else hint
 
@@ -175,7 +175,7 @@ Schema = dict[str, Any]
 class Renderer:
     """A renderer for trees that share one set of definitions.
 
-    *definition_names* has the names of the classes that become definitions, by annotation;
+    *definition_names* maps the annotations of classes that become definitions to their names;
     every other class is rendered where it is used.
     """
 
@@ -193,7 +193,7 @@ class Renderer:
         self.definitions: dict[str, Schema] = {}
         self._ref_template = ref_template
         self._names = definition_names
-        # The definitions as pydantic wrote them, by the names they have here.
+        # The definitions as pydantic wrote them, by their names here.
         self._pydantic_definitions: dict[str, Schema] = {}
 
     def render(self, node: Node) -> Schema:
@@ -272,7 +272,7 @@ def clean_name(name: str) -> str:
 
 
 def rename_refs(schema: Any, refs: dict[str, str]) -> Any:
-    """Return the schema with its references replaced by those in *refs*."""
+    """Return the schema with its references replaced according to *refs*."""
     if isinstance(schema, list):
         return [rename_refs(each, refs) for each in schema]
     if not isinstance(schema, dict):
@@ -521,7 +521,7 @@ def argument_object_schema(annotation: Any) -> Schema:
     schema = {"type": "object", "properties": {}, **renderer.render_root(node)}
     if isinstance(nodes.without_notes(node), nodes.Record | nodes.Model):
         schema.setdefault("additionalProperties", False)
-    # They describe the class, not the tool.
+    # These describe the class, not the tool.
     schema.pop("title", None)
     schema.pop("description", None)
     return _with_definitions(schema, renderer)
@@ -574,8 +574,8 @@ def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[
     """Return the names of the classes that become definitions, by annotation.
 
     A class becomes a definition if it is used twice or contains itself, or with *name_all*. It
-    keeps its own name, preceded by its module if two classes share the name. The names do not
-    depend on the trees' order.
+    keeps its own name, prefixed with its module if two classes share the name. The names do not
+    depend on the order of the trees.
     """
     uses: Counter[Any] = Counter()
     for tree in trees:
@@ -613,5 +613,5 @@ def _short_name(annotation: Any) -> str:
     annotation = without_metadata(annotation)
     if isinstance(annotation, type):
         return clean_name(annotation.__name__)
-    # A generic with its types: Box[int] becomes Box_int.
+    # A generic with type arguments: Box[int] becomes Box_int.
     return clean_name(re.sub(r"[\w.<>]+\.", "", str(annotation)))

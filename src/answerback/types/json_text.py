@@ -29,7 +29,7 @@ _NOT_MARKS = bytes(set(range(256)) - set(_MARKS + b'"'))
 _FOLDED = bytes.maketrans(b"123456789E]} \t\r\n", b"000000000e,,,,,,")
 """Turns every digit into a zero, and everything that ends a number into a comma."""
 _SLOW_NUMBER = 100
-"""How many ordinary numbers msgspec decodes in the time that one like 1e300 takes."""
+"""How many ordinary numbers msgspec decodes in the time it takes for one like 1e300."""
 MAX_SLOW_NUMBERS = 10_000
 """How many numbers like 1e300 a call's arguments may contain."""
 _PIECE = 64 * 1024
@@ -68,7 +68,7 @@ def is_too_deep(raw: bytes) -> bool:
 def with_whole_characters(text: str) -> str:
     """Return JSON with U+FFFD in place of each unpaired surrogate.
 
-    JavaScript writes unpaired surrogates when a string was cut in the middle of an emoji.
+    JavaScript writes unpaired surrogates when a string has been cut in the middle of an emoji.
     """
     return re.sub(_SURROGATES, lambda found: r"\ufffd" if found[1] else found[0], text)
 
@@ -125,7 +125,7 @@ def has_more_marks(raw: bytes, most: int) -> bool:
 def slow_numbers(raw: bytes) -> int:
     """Return how many numbers in large text have a three-digit exponent.
 
-    msgspec blocks other threads for the ten microseconds that a number such as 1e300 takes.
+    A number such as 1e300 takes msgspec ten microseconds, during which it blocks other threads.
     """
     return 0 if len(raw) <= LARGE else raw.translate(_FOLDED, b"+-").count(b"0e000,")
 
@@ -184,7 +184,7 @@ def dump(value: Any, mode: str = "json") -> Any:
 
 
 PLAIN_COLLECTIONS = (deque, range, KeysView, ValuesView)
-"""Classes that are written as JSON arrays although msgspec does not know them."""
+"""Classes that are written as JSON arrays although msgspec does not support them."""
 
 
 class UnencodableType(TypeError):
@@ -192,7 +192,7 @@ class UnencodableType(TypeError):
 
 
 def encode_hook(value: Any) -> Any:
-    """Return the JSON form of a value that msgspec does not know, or raise UnencodableType."""
+    """Return the JSON form of a value that msgspec does not support, or raise UnencodableType."""
     # Call the base class's methods, because a subclass may override them.
     if isinstance(value, str):
         return str.__str__(value)

@@ -3,8 +3,8 @@
 Most types stay as they are, and msgspec decodes them in C. Where msgspec would refuse a type
 (a union of two dataclasses), ignore its limits (pydantic's `Field`) or crash (some unions), a
 stand-in class takes its place: msgspec passes the decoded JSON to the decode hook, and
-`ValueBuilder` builds the value there. A value that does not fit raises; `coerce` then finds all
-problems.
+`ValueBuilder` builds the value there. A value that does not fit raises an error; `coerce` then
+finds all problems.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def is_stand_in(annotation: Any) -> bool:
 
 
 class MsgspecTypes:
-    """The types that msgspec decodes for the nodes of some trees, each built once.
+    """The types that msgspec decodes for the nodes of one or more trees, each built once.
 
-    *canonical* text comes from our own encoder, where msgspec's loose reading of UUIDs and
-    durations is harmless, and faster than a stand-in. *lenient* is the mode for pydantic's types.
+    *canonical* says that the text comes from our own encoder, so msgspec's loose parsing of UUIDs
+    and durations is harmless, and faster than a stand-in. *lenient* is for pydantic's types.
     """
 
     def __init__(self, *, canonical: bool = False, lenient: bool = False) -> None:
@@ -99,7 +99,7 @@ class MsgspecTypes:
     def mirror(self, record: nodes.Record) -> Any:
         """Return a Struct with the fields of *record*, each of the type that msgspec decodes.
 
-        `field_name` gives the names of its fields.
+        `field_name` returns the names of its fields.
         """
         if id(record) not in self._mirrors:
             tag_field, tag = record.tag or (None, None)
@@ -138,7 +138,7 @@ class MsgspecTypes:
 
 
 def field_name(number: int) -> str:
-    """Return the name of a mirror's field: a TypedDict's own name may be `content-type`."""
+    """Return a valid name for a mirror's field: a TypedDict's key may be `content-type`."""
     return f"field{number}"
 
 
@@ -176,7 +176,7 @@ def _scalar(types: MsgspecTypes, node: nodes.Scalar) -> Any:
         # msgspec's Meta does not accept larger limits.
         if not all(-(2**62) < limit < 2**62 for limit in given.values()):
             return None
-        # A limit may be a float: these integers limit an int in the same way.
+        # A limit may be a float; for an int, these integers are equivalent.
         given = {
             name: math.ceil(limit) if name in ("ge", "lt") else math.floor(limit)
             for name, limit in given.items()
@@ -260,7 +260,7 @@ def _is_misread(union: nodes.Union) -> bool:
     if limits - {"pattern"} and any(isinstance(m, nodes.Fixed) for m in members):
         return True
     for one, other in combinations(members, 2):
-        # It would apply one member's limits or choices to the other.
+        # msgspec would apply one member's limits or choices to the other.
         shared = nodes.kinds(one) & nodes.kinds(other)
         if "number" in shared and isinstance(one, nodes.Choice) != isinstance(other, nodes.Choice):
             return True

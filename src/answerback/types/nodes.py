@@ -52,7 +52,7 @@ NO_NOTES = Notes()
 
 
 BYTES_TYPES: tuple[type, ...] = (bytes, bytearray, memoryview)
-"""The types that are written as base64 text in JSON."""
+"""The types that are written as base64 in JSON."""
 
 
 class Mark:
@@ -71,7 +71,7 @@ def has_mark(annotation: Any, mark: Mark) -> bool:
 
 
 def without_mark(annotation: Any, mark: Mark) -> Any:
-    """Return the type that was marked; a pydantic model is recognised by its class."""
+    """Return the type without its mark; a pydantic model is recognised by its class."""
     others = tuple(each for each in annotation.__metadata__ if each is not mark)
     return Annotated[(annotation.__origin__, *others)] if others else annotation.__origin__
 
@@ -89,7 +89,7 @@ class Null(Node):
 
 
 class Scalar(Node):
-    """A number, a boolean, text, or a type that is text in JSON, such as a date."""
+    """A number, a boolean, a string, or a type that is a string in JSON, such as a date."""
 
     kind: type
     limits: ValueLimits = NO_LIMITS

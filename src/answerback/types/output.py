@@ -117,7 +117,7 @@ class OutputCheck:
         return all(type(getattr(value, name)) is kind for name, kind in kinds.items())
 
     def explain_refusal(self, value: Any) -> tuple[bytes, Any]:
-        """Raise an error saying why *value* was refused, or accept it, like `1.0` for an int."""
+        """Raise an error saying why *value* was refused, or accept it, as with `1.0` for an int."""
         refuse_unencodable(value, nan_is_null=self._nan_is_null)
         try:
             encoded = self.encode(value)
@@ -147,7 +147,7 @@ class OutputCheck:
 class TextCheck(OutputCheck):
     """An encoder for strings without limits: any encodable `str` fits the type.
 
-    It does not decode the text again: for megabytes, that takes longer than everything else.
+    It does not decode the text again; for megabytes, that takes longer than everything else.
     """
 
     def run(self, value: Any) -> tuple[bytes, Any]:
@@ -196,12 +196,12 @@ _WRITTEN_NAN = re.compile(rb'"-?(?:s?NaN\d*|Infinity)"')
 def may_be_not_finite(value: Any, encoded: bytes, *, nan_is_null: bool, texts: bool = True) -> bool:
     """Return whether *value*, whose JSON is *encoded*, may contain NaN or infinity.
 
-    JSON has null for such a float and, with *texts*, a string for such a Decimal. MessagePack has
-    the float itself, and msgspec writes it much faster than Python could search the value.
+    In JSON, such a float is null and, with *texts*, such a Decimal is a string. MessagePack keeps
+    the float, and msgspec encodes it much faster than Python could search the value.
     """
     if texts and (b"NaN" in encoded or b"Infinity" in encoded) and _WRITTEN_NAN.search(encoded):
         return True
-    # From the end, because members that may be null usually come last.
+    # Search from the end, because members that may be null usually come last.
     if nan_is_null or encoded.rfind(b"null") < 0:
         return False
     try:

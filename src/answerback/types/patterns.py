@@ -1,9 +1,9 @@
 """String patterns, and the engine that runs each.
 
 Python's `re`, which msgspec also uses, does not release the GIL, and takes quadratic or
-exponential time for some patterns. It runs only simple patterns: no repeated group, and at most
-one long repetition. RE2, which is always linear, runs the others; without RE2, they are refused
-at registration.
+exponential time for some patterns. It is used only for simple patterns: no repeated group, and
+at most one long repetition. RE2, which is always linear, runs the others; without RE2, they are
+refused at registration.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ class TextReads:
         self.unpacked: dict[int, tuple[str, Any]] = {}
 
     def take(self) -> bool:
-        """Return whether one more string may be read."""
+        """Count one more string; return whether it may be read."""
         self.left -= 1
         return self.left >= 0
 
@@ -301,7 +301,7 @@ class Coercion:
         # Callers may see the arguments that they sent, except under a secret's name. A
         # return value may be secret.
         self.show_values = show_values
-        # Other names for secrets, which do not look secret themselves.
+        # Other names of secret fields, which do not look secret themselves.
         self.aliases = aliases
         self.problems: list[Problem] = []
         self.stopped_early = False
@@ -373,7 +373,7 @@ def _format_hint(node: Node, value: Any) -> str | None:
 def refusal(
     error: BaseException, sent: Any, path: str = "", aliases: frozenset[str] = frozenset()
 ) -> str:
-    """Return the error's text if the caller may see it, or else a message with only its class.
+    """Return the error's text if the caller may see it, otherwise a message with only its class.
 
     *sent* is the value at *path* that an author's class refused, and *aliases* are other secret
     names. Text that the caller may not see is logged.

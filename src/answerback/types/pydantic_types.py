@@ -36,7 +36,7 @@ from .problems import (
     without_metadata,
 )
 
-# For each string that is read, pydantic validates the value again.
+# Strings in longer JSON are not read, because pydantic would validate it again for each.
 _LONG_JSON = 32_768
 
 
@@ -174,7 +174,7 @@ def _counted(error: ValidationError) -> str | None:
 
 
 def _with_ints(value: Any) -> Any:
-    """Return a copy with `1` for each `1.0`: in JSON Schema they are equal."""
+    """Return a copy with `1` for each `1.0`, because they are equal in JSON Schema."""
     if isinstance(value, dict):
         return {key: _with_ints(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -328,7 +328,7 @@ Written = tuple[Any, Any]
 
 
 class ModelOutputCheck:
-    """An encoder and checker for a type that contains pydantic models."""
+    """Encodes and checks values of a type that contains pydantic models."""
 
     def __init__(self, node: Node, *, nan_is_null: bool = False) -> None:
         self._node = node

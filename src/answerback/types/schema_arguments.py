@@ -101,8 +101,8 @@ def check_schema(schema: dict[str, Any], where: str) -> None:
 class SchemaArguments(Arguments):
     """A decoder for arguments defined by a schema.
 
-    They become one dict for the parameter *keyword*, or keywords if that is None. No argument may
-    have a name in *reserved*, because the function has a parameter with that name.
+    They are passed as one dict to the parameter *keyword*, or as keywords if that is None. No
+    argument may have a name in *reserved*, because the function has a parameter with that name.
     """
 
     aliases: frozenset[str] = frozenset()
@@ -127,7 +127,7 @@ class SchemaArguments(Arguments):
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
         """Return the arguments, with strings read as numbers; *coercion* collects problems."""
-        # The JSON had a number out of range.
+        # A number in the JSON was out of range.
         if coercion.problems:
             raise InvalidArguments(tuple(coercion.problems))
         for name in sorted(sent.keys() & self._reserved):
@@ -194,7 +194,7 @@ class SchemaOutput(Output):
 
 
 def report_error(error: Any, coercion: Coercion, known: Collection[str]) -> None:
-    """Report an error from jsonschema-rs; *known* has the names of properties.
+    """Report an error from jsonschema-rs; *known* holds property names.
 
     For arguments, these are the names that a message may suggest; for results, the names that
     are not data.

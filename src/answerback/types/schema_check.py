@@ -46,7 +46,7 @@ _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _SAME_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 _NAMES = ("required", "dependentRequired", "dependencies")
 _ALL_BELOW: dict[str, Any] = {}
-"""A schema for all nested values: `uniqueItems` compares them."""
+"""A schema for all nested values, which `uniqueItems` compares."""
 _ALL_BELOW |= {"additionalProperties": _ALL_BELOW, "items": _ALL_BELOW}
 
 
@@ -59,7 +59,7 @@ class TooCostly(Exception):
 
 
 class _Node(msgspec.Struct):
-    """A schema; of the schemas in one group, at most one applies to the same member or item."""
+    """A schema; at most one of the schemas in a group applies to any one member or item."""
 
     weight: int
     same_value: list[int]
@@ -94,7 +94,7 @@ class SchemaCost:
         except CycleError:
             raise TooCostly("it contains itself") from None
         self._levels = [self._next_level([])]
-        # The validator compiles the schemas next to `unevaluatedProperties` once more.
+        # The validator compiles the schemas next to `unevaluatedProperties` a second time.
         if sum(self._levels[0][each] for each in self._unevaluated) > _MAX_SCHEMAS:
             raise TooCostly
         self.has_choices = any("anyOf" in each or "oneOf" in each for each in self._schemas)
@@ -155,7 +155,7 @@ class SchemaCost:
         member_schemas: list[list[Any]] = [
             [*_named(schema, "properties").values(), schema.get("additionalProperties")],
             *([each] for each in patterns.values()),
-            # The name of each member is compared with all patterns.
+            # Each member's name is matched against all patterns.
             *([{"pattern": each}] for each in patterns),
             [schema.get("propertyNames")],
             [schema.get("unevaluatedProperties")],
@@ -208,7 +208,7 @@ class SchemaCost:
             elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
                 found = found[int(name)]
             else:
-                # The validator reports references that lead nowhere.
+                # The validator reports unresolvable references.
                 found = None
             self._notice_id(found)
         return [found]
@@ -261,7 +261,7 @@ def _numbers(value: Any) -> int:
 
 
 def _pattern_weight(pattern: str) -> int:
-    """Estimate how many states the pattern has: `{9}` makes nine copies of what it repeats."""
+    """Estimate how many states the pattern has: `{9}` makes nine copies of the part it repeats."""
     repeats = [max(1, int(each)) for each in _REPEATS.findall(pattern)]
     states = prod(repeats) if "){" in pattern else sum(repeats)
     lookarounds = pattern.count("(?=") + pattern.count("(?!") + pattern.count("(?<")
@@ -304,9 +304,9 @@ _MAX_ERROR_CHECKS, _MAX_QUOTED = 10_000, 1_000_000
 """All errors are reported up to this many checks and this many values quoted by their errors."""
 _PATTERN_LIMITS = {"backtrack_limit": 1_000, "size_limit": 300_000}
 _WITHOUT_REFERENCES = 2
-"""The `marshal` version that writes equal strings out every time."""
+"""The `marshal` version that writes equal strings in full every time."""
 _MAX_MASKED, _MAX_MESSAGE = 4096, 1000
-"""How many characters of an error message, which quotes data, are masked, and how many kept."""
+"""How many characters of an error message, which quotes data, are masked, and how many are kept."""
 
 SchemaCheck = Callable[[Any], list[tuple[str, str]]]
 """Takes data, and returns the pointer and message of each schema violation."""
@@ -376,7 +376,7 @@ def compile_schema(schema: dict[str, Any]) -> CompiledSchema:
 def schema_check(schema: dict[str, Any]) -> SchemaCheck:
     """Return a function that checks data against *schema*; needs the `lint` extra.
 
-    Its work is bounded: for a schema that would take too long, the only violation says so.
+    The check takes bounded time; for a schema that is too costly, the only violation says so.
     """
     try:
         compiled = compile_schema(schema)
@@ -391,7 +391,7 @@ def schema_check(schema: dict[str, Any]) -> SchemaCheck:
 
 @lru_cache(maxsize=256)
 def _compiled(encoded: bytes) -> CompiledSchema | Exception:
-    """Return the schema, or the reason it cannot be used: reasons are cached too."""
+    """Return the schema, or the reason it cannot be used; reasons are cached too."""
     try:
         return CompiledSchema(msgspec.json.decode(encoded))
     except TooCostly as exc:

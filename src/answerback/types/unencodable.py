@@ -165,6 +165,6 @@ def _leaf_fault(value: Any, path: str) -> InvalidOutput | None:
             hint = "; write await before the call"
         return _fault(path, f"{type(value).__name__} cannot be written as JSON{hint}")
     except Exception as error:  # noqa: BLE001 -- from msgspec, or from an author's class
-        # Without the error's text, which may contain the value.
+        # The error's text is left out, because it may contain the value.
         return _fault(path, f"{type(value).__name__} cannot be written as JSON", error)
     return None

@@ -26,7 +26,7 @@ _NONE = frozenset({"null", "none", ""})
 def from_strings(
     parameters: Sequence[Parameter], pairs: Sequence[tuple[str, str | bytes]]
 ) -> dict[str, Any]:
-    """Return the argument object for the pairs; a repeated name makes a list.
+    """Return the argument object for the pairs; a repeated name becomes a list.
 
     A value is `bytes` if it is a file's content.
     """
@@ -102,7 +102,7 @@ def _array_in(node: Node) -> nodes.Array | nodes.Fixed | None:
 
 
 def _as_text(value: str | bytes) -> str:
-    # Windows programs put a byte order mark before a file's text.
+    # Some Windows programs write a byte order mark at the start of a file.
     return value if isinstance(value, str) else value.decode("utf-8-sig", "replace")
 
 

@@ -427,7 +427,7 @@ def _() -> None:
 def _() -> None:
     meta: Any = META
 
-    with pytest.raises(TypeError, match="metadata is given by name, meta="):
+    with pytest.raises(TypeError, match="pass metadata as meta="):
         failure("no", meta)
 
 

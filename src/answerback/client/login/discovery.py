@@ -1,6 +1,6 @@
-"""Finds the server's token issuer from the server's challenge and both parties' metadata.
+"""Finds a server's token issuer from the server's challenge and the metadata of server and issuer.
 
-`send` keeps these requests out of networks that are closer than the server's.
+`send` refuses requests to networks that are closer to this machine than the server's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ async def network_zone(url: str) -> int:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None)
     except (OSError, UnicodeError):
-        # A proxy may know the name; a direct connection will fail anyway.
+        # A proxy may resolve the name; a direct connection will fail anyway.
         return 2
     return min((_zone_of(str(each[4][0])) for each in found), default=2)
 
@@ -52,7 +52,7 @@ async def check_zone(url: str, zone: int) -> None:
         )
     if zone > 0 and await network_zone(url) < zone:
         raise LoginError(
-            f"{mask_url(url)!r} is in a private network that the server is not part of"
+            f"{mask_url(url)!r} is on a private network that the server is not part of"
         )
 
 
@@ -95,7 +95,7 @@ async def send(
 
     *zone* is the closest network zone that the request may go to: a server on the internet must
     not make this machine send requests to addresses that only this machine can reach.
-    A GET is redirected at most three times; a POST never, because it contains secrets.
+    A GET follows at most three redirects; a POST follows none, because it contains secrets.
     """
     content: bytes | None = None
     sent: dict[str, str] = {}
@@ -110,7 +110,7 @@ async def send(
         async with asyncio.timeout(_SECONDS):
             for _ in range(_REDIRECTS + 1):
                 await check_zone(url, zone)
-                # The environment's proxies do not apply to this machine itself.
+                # Proxies set in the environment do not apply to this machine.
                 proxies = not is_loopback_url(url)
                 found = await fetch(
                     method, url, sent, content, limit=_MAX_DOCUMENT, uses_proxies=proxies
@@ -189,7 +189,7 @@ class ResourceMetadata(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...] = ()
     """The scopes to ask for if the challenge names none."""
     is_guess: bool = False
-    """Whether no issuer is named anywhere, so that the server itself is tried."""
+    """True if no issuer is named anywhere and the server itself is tried instead."""
 
 
 class IssuerMetadata(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,7 +259,7 @@ def _strings(value: Json) -> tuple[str, ...]:
 
 
 async def find_issuer(issuer: str, zone: int) -> IssuerMetadata:
-    """Fetch an issuer's metadata; raises LoginError if it is unusable, or another issuer's."""
+    """Fetch an issuer's metadata; raises LoginError if it is unusable or not that issuer's."""
     if not is_secure(issuer):
         raise LoginError(f"the issuer {issuer!r} should be an https URL")
     failures = []

@@ -51,8 +51,8 @@ class Login:
     """Logs in when a server asks for it and adds the tokens to requests.
 
     The client is the first of these that exists: *client*, which the issuer already knows, as a
-    RegisteredClient or its id; your application's `document`; a client that is registered on the
-    spot; or the one that `ask_client` returns. `LoginOptions` lists the options.
+    RegisteredClient or its id; your application's `document`; a newly registered client; or the
+    one that `ask_client` returns. `LoginOptions` lists the options.
     """
 
     grant = "authorization_code"

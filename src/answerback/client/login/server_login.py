@@ -45,7 +45,7 @@ class ChosenIssuer(msgspec.Struct, frozen=True):
     resource: ResourceMetadata
     issuer: IssuerMetadata
     zone: int
-    """The server's network zone: no request goes to a closer one."""
+    """The server's network zone; no request may go to a closer one."""
 
 
 async def choose_issuer(
@@ -53,7 +53,7 @@ async def choose_issuer(
 ) -> ChosenIssuer:
     """Choose where to log in to a server; *last* is the last login's issuer.
 
-    No user is involved yet, so there is a time limit, and the call's time-out applies too.
+    No user is involved yet, so there is a time limit, and the call's timeout also applies.
     """
     client = login.client
     named = client.issuer if client is not None and client.issuer else ""
@@ -85,7 +85,7 @@ async def choose_issuer(
 async def _allowed(
     login: Login, server: str, issuers: tuple[str, ...], last: str
 ) -> tuple[str, ...]:
-    """Return the usable issuers, the last one used first; a registered client has only one."""
+    """Return the usable issuers, with the last one used first; a registered client has only one."""
     client = login.client
     if client is not None:
         issuer = client.issuer or await login.records.bound_issuer(server, client.id)
@@ -110,7 +110,7 @@ def canonical(url: str) -> str:
 async def log_in(
     login: Login, chosen: ChosenIssuer, scopes: tuple[str, ...], clocks: WaitingClocks
 ) -> Grant:
-    """Log in for *scopes*; raises LoginError. *clocks* pause only while the user is being asked."""
+    """Log in for *scopes*; raises LoginError. *clocks* pause only while waiting for the user."""
     if login.grant == "client_credentials":
         assert login.client is not None
         endpoint = await _endpoint(login, chosen, login.client)
@@ -161,7 +161,7 @@ async def _log_in_user(
 
 
 async def _redirect(login: Login, chosen: ChosenIssuer) -> LoopbackRedirect:
-    """Return the redirect address; the client's registered one, if it is free."""
+    """Return the redirect address: the client's registered one if its port is free."""
     client, uri = login.client, login.redirect_uri
     if urlsplit(uri).port:
         return LoopbackRedirect(uri)
@@ -188,7 +188,7 @@ _STEP_UPS = 8
 _MAX_REASON = 200
 """How much of a server's reason is shown."""
 _RETRY = 30.0
-"""Seconds between two attempts to refresh a token before a request, if the first one fails."""
+"""Seconds before a failed refresh is retried, when refreshing a token before a request."""
 _NO_HEADERS: Mapping[str, str] = {}
 
 
@@ -313,7 +313,7 @@ class ServerLogin:
     async def _refresh(self, grant: Grant, issuer: IssuerMetadata) -> None:
         """Refresh the token; a cancelled request still waits for this to finish.
 
-        The issuer may send a new refresh token only once, so the response must be kept.
+        The issuer may send a new refresh token only once, so the response must not be lost.
         """
         running = asyncio.get_running_loop().create_task(self._exchange(grant, issuer))
         try:

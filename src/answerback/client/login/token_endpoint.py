@@ -113,7 +113,7 @@ _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS = 120
 _MAX_LIFETIME = 10 * 365 * 86400
 _EARLY = 30.0
-"""How many seconds before its expiry a token stops being used; fewer if it is short-lived."""
+"""How many seconds before expiry a token is no longer used; fewer if it is short-lived."""
 
 
 class TokenRefused(LoginError):
@@ -125,7 +125,7 @@ class TokenRefused(LoginError):
 
 
 class TokenEndpoint(msgspec.Struct, frozen=True):
-    """The issuer's endpoint that issues tokens to one client, for one server."""
+    """An issuer's token endpoint, for one client and one server."""
 
     issuer: IssuerMetadata
     client: RegisteredClient
@@ -145,7 +145,7 @@ class TokenEndpoint(msgspec.Struct, frozen=True):
         return await self._request(form, scopes)
 
     async def refresh(self, grant: Grant) -> Grant:
-        """Get new tokens for a refresh token, which is kept if there is no new one."""
+        """Exchange a refresh token for new tokens; it is kept if the issuer sends no new one."""
         form = {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
         return await self._request(form, grant.scopes, grant.refresh_token)
 

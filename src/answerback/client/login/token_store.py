@@ -30,7 +30,7 @@ _LOCK_SECONDS = 10.0
 
 
 class TokenStore(Protocol):
-    """Keeps users' logins. The methods may block: they are called in a thread."""
+    """Keeps users' logins. The methods may block, because they are called in a thread."""
 
     def load(self, key: str) -> str | None:
         """Return the saved string; None if there is none."""
@@ -96,11 +96,11 @@ class FileTokens:
     def _read(self) -> dict[str, str]:
         try:
             with open(self.path, "rb") as file:
-                # On Windows the user's folder protects the file.
+                # On Windows, the permissions of the user's folder protect the file.
                 mode = os.fstat(file.fileno()).st_mode & 0o777
                 if os.name == "posix" and mode & 0o077:
                     raise LoginError(
-                        f"others may read {self.path} (mode {mode:o}); run: chmod 600 {self.path}"
+                        f"others can read {self.path} (mode {mode:o}); run: chmod 600 {self.path}"
                     )
                 return msgspec.json.decode(file.read(), type=dict[str, str])
         except FileNotFoundError:
@@ -115,7 +115,7 @@ class FileTokens:
 class KeyringTokens:
     """Keeps logins in the system's keyring; needs `pip install 'answerback[keyring]'`.
 
-    *service* is their service name in the keyring.
+    *service* is the service name used in the keyring.
     """
 
     def __init__(self, service: str = "answerback") -> None:

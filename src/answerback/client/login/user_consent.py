@@ -34,8 +34,8 @@ _REFUSED = "This answer does not belong to a pending login."
 class LoopbackRedirect:
     """Listens on 127.0.0.1 while the user logs in: `async with LoopbackRedirect(uri) as redirect`.
 
-    Port 0 in *uri* means any free port. A request is an answer only if it has the path of *uri* and
-    *accepts* accepts its query; others receive an error page, and the wait continues.
+    Port 0 in *uri* means any free port. A request to the path of *uri* is the answer if `accepts`
+    returns True for its query; any other request gets an error page, and the wait continues.
     """
 
     def __init__(self, uri: str) -> None:
@@ -114,8 +114,8 @@ class LoopbackRedirect:
 
 
 OpenUrl = Callable[[str], Any]
-"""Shows the user a page. Returns nothing if the browser goes to the redirect address by itself,
-otherwise the address or the code that the user pasted. May be async."""
+"""Shows the user a page. Returns None if the browser follows the redirect itself; otherwise, the
+address or the code that the user pasted. May be async."""
 
 
 class Consent(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,13 +168,13 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
         return compare_digest(answer.get("state", "").encode(), self.state.encode())
 
     def code_of(self, answer: Mapping[str, str]) -> str:
-        """Return an answer's code; raises LoginError if it has none, or is another issuer's."""
+        """Return an answer's code; raises LoginError if it has none or is from another issuer."""
         if not self.is_answer(answer):
             raise LoginError("the answer belongs to another login: its state differs; log in again")
         issuer, named = self.issuer.issuer, answer.get("iss")
         if named is None and self.issuer.authorization_response_iss_parameter_supported:
             raise LoginError(f"the answer does not name its issuer, which {issuer} always does")
-        # Compared exactly: an equivalent URL is a different issuer.
+        # Compare exactly, because an equivalent URL is still a different issuer.
         if named is not None and named != issuer:
             raise LoginError(f"the answer is from the issuer {named!r}, not from {issuer!r}")
         if "error" in answer:
@@ -213,7 +213,7 @@ async def call_user(function: Callable[..., Any], *arguments: object) -> object:
         except Exception as exc:  # noqa: BLE001 -- any exception is passed to the waiting task
             answer.set_exception(exc)
 
-    # A thread that waits for a person must not keep the program from exiting.
+    # A thread waiting for a person must not keep the program from exiting.
     threading.Thread(target=run, name="answerback-login", daemon=True).start()
     found = await asyncio.wrap_future(answer)
     return await found if inspect.isawaitable(found) else found

@@ -19,7 +19,7 @@ export interface Refusal {
 
 /** The rest of a result. */
 export interface Details {
-  /** `_meta` of the result: it reaches the widget, never the model. */
+  /** The result's `_meta`, which reaches the widget but never the model. */
   meta: Record<string, unknown>;
   /** The call's arguments; null if the host has not sent them. */
   input: Record<string, unknown> | null;
@@ -42,42 +42,42 @@ export interface Options {
   displayModes?: DisplayMode[];
   /** Milliseconds until a request to the host fails; 60000 by default. */
   timeout?: number;
-  /** Milliseconds to wait for the answer to `ui/initialize`; 2000 by default. */
+  /** Milliseconds to wait for the response to `ui/initialize`; 2000 by default. */
   handshakeTimeout?: number;
-  /** False: a refusal without a listener shows nothing. */
+  /** If false, a refusal without a listener shows nothing. */
   prompt?: boolean;
-  /** False: the page's size is not reported. */
+  /** If false, the page's size is not reported. */
   autoResize?: boolean;
 }
 
 export interface App {
   /** The kind of host. */
   readonly host: "chatgpt" | "mcp-apps" | "none";
-  /** Fulfilled once the host has answered, or has failed to answer in time. */
+  /** Resolves once the host has responded, or has failed to respond in time. */
   readonly ready: Promise<void>;
   /** The call's arguments; null if the host has not sent them. */
   readonly input: Record<string, unknown> | null;
   /** The host's theme. */
   readonly theme: Theme;
-  /** The last state set: stored by ChatGPT, elsewhere kept as long as the page lives. */
+  /** The last state set; ChatGPT stores it, other hosts keep it until the page closes. */
   readonly state: any;
-  /** Gets the data of each result, even an earlier one. Returns a function that unsubscribes. */
+  /** Listens for each result's data, even an earlier one's. Returns an unsubscribe function. */
   onData(listener: (data: any, details: Details) => void): () => void;
-  /** Gets each refusal, in place of the default prompt. Returns a function that unsubscribes. */
+  /** Listens for refusals, replacing the default prompt. Returns an unsubscribe function. */
   onRefused(listener: (refusal: Refusal) => void): () => void;
-  /** Gets the theme now and at each change. Returns a function that unsubscribes. */
+  /** Listens for the theme, now and on each change. Returns an unsubscribe function. */
   onTheme(listener: (theme: Theme) => void): () => void;
   /** Shows the default prompt. */
   showRefusal(refusal: Refusal): void;
-  /** Calls one of the server's tools. It never throws: check the result's `error`. */
+  /** Calls one of the server's tools. It never throws; check the result's `error`. */
   call<T = any>(name: string, args?: Record<string, unknown>): Promise<CallResult<T>>;
   /** Asks the host to open an http or https address. */
   openLink(url: string): Promise<void>;
   /** Sends a message to the conversation, as if the user had written it. */
   sendMessage(text: string): Promise<void>;
-  /** Stores a state for the widget. */
+  /** Stores the widget's state. */
   setState(state: any): void;
-  /** Asks for a display mode; returns the one that the host chose. */
+  /** Requests a display mode; returns the one that the host chose. */
   requestDisplayMode(mode: DisplayMode): Promise<DisplayMode>;
 }
 

@@ -7,7 +7,7 @@
  *     app.onData((data) => { ... });
  *
  * As a script it sets the global `answerback`; a bundler or Node imports it as a module.
- * The types are in bridge.d.ts. The file needs no build and loads nothing.
+ * The types are in bridge.d.ts. The file needs no build step and loads nothing.
  */
 (function (root) {
   "use strict";
@@ -47,7 +47,7 @@
     CANCELLED: ["The call was cancelled", "Open"],
   };
 
-  // ---- Reading of results ----
+  // ---- Reading results ----
 
   /** @param {any} value @returns {value is Json} */
   function isObject(value) {
@@ -66,7 +66,7 @@
     return "structuredContent" in value || "isError" in value;
   }
 
-  /** @param {string} text The object or array that *text* holds as JSON; else undefined. */
+  /** @param {string} text Returns its object or array if it is JSON, else undefined. */
   function parseJson(text) {
     if (!/^\s*[[{]/.test(text)) return undefined;
     try {
@@ -163,7 +163,7 @@
   function element(tag, text, style) {
     const made = document.createElement(tag);
     made.textContent = text;
-    // Set property by property: a policy without 'unsafe-inline' for styles allows this.
+    // Set one by one, which even a policy without 'unsafe-inline' for styles allows.
     for (const [name, value] of Object.entries(style)) made.style.setProperty(name, value);
     return made;
   }
@@ -252,7 +252,7 @@
     show(refusal, openLink, { cover, retry }) {
       this.hide();
       const turn = this.turn;
-      // Elements that do not exist yet could not be hidden.
+      // Elements that do not exist yet cannot be hidden.
       whenParsed(() => {
         if (turn === this.turn) this.draw(refusal, openLink, { cover, retry });
       });
@@ -329,7 +329,7 @@
       else if (this.waiting.length < MAX_WAITING) this.waiting.push({ message, origin });
     }
 
-    /** @param {(message: Json) => void} receive Gets all messages that are not awaited replies. */
+    /** @param {(message: Json) => void} receive Receives all but awaited replies. */
     open(receive) {
       this.receive = receive;
       const waiting = this.waiting;
@@ -412,7 +412,7 @@
       this.channel.post(request);
       setTimeout(() => {
         if (this.isAnswered) return;
-        // The host listened too late, or never answers. It may hide the frame until it gets this.
+        // The host missed the request, or never answers. It may hide the frame until it gets this.
         this.channel.post(request);
         this.finish();
       }, this.app.options.handshakeTimeout ?? 2000);
@@ -499,7 +499,7 @@
     async sendMessage(text) {
       const content = [{ type: "text", text }];
       const result = await this.request("ui/message", { role: "user", content });
-      if (result?.isError) throw new HostError("HOST_ERROR", "the host did not take the message");
+      if (result?.isError) throw new HostError("HOST_ERROR", "the host did not accept the message");
     }
 
     /** @param {string} mode */
@@ -607,7 +607,7 @@
     reportSize() {}
   }
 
-  /** @returns {Json} A copy of what `window.openai` says; its members may be getters. */
+  /** @returns {Json} A copy of `window.openai`, whose members may be getters. */
   function readGlobals() {
     const openai = root.openai ?? {};
     const { toolInput, toolOutput, toolResponseMetadata, theme, displayMode } = openai;
@@ -648,7 +648,7 @@
       this._begin(channel);
     }
 
-    /** @param {Channel} channel Listeners come first, then the first message to the host. */
+    /** @param {Channel} channel Adds all listeners before sending the first message. */
     _begin(channel) {
       const apps = new McpAppsHost(channel, this);
       window.addEventListener("openai:set_globals", (event) => this._openAi(event));
@@ -692,7 +692,7 @@
       });
     }
 
-    /** @param {(result: Result) => void} act Gets the last result, if other listeners got it. */
+    /** @param {(result: Result) => void} act Receives the last result, if other listeners have. */
     _repeat(act) {
       const last = this._last;
       if (last !== this._published) return;
@@ -729,7 +729,7 @@
       this._prompt.show(refusal, (url) => this.openLink(url), options);
     }
 
-    /** @param {string} name The refused call did not run, so it can be made again. */
+    /** @param {string} name The refused call did not run, so it can be retried. */
     async _retry(name) {
       this.deliver(await this._run(name, this.input ?? {}));
     }
@@ -833,7 +833,7 @@
       if (isNew) for (const listener of this._onTheme) safely(() => listener(this.theme));
     }
 
-    /** @param {(theme: Theme) => void} listener Called at once, and at each change. */
+    /** @param {(theme: Theme) => void} listener Called immediately, and on each change. */
     onTheme(listener) {
       this._onTheme.add(listener);
       safely(() => listener(this.theme));
@@ -873,7 +873,7 @@
   }
 
   /**
-   * Lets forms work in a sandbox without `allow-forms`, where a browser raises no submit event.
+   * Lets forms work in a sandbox without `allow-forms`, where browsers fire no submit event.
    * @param {MouseEvent} click
    */
   function submitForm(click) {
@@ -885,7 +885,7 @@
     let isSubmitted = false;
     const note = () => (isSubmitted = true);
     form.addEventListener("submit", note, { capture: true, once: true });
-    // The browser raises the event right after the click listeners.
+    // The browser fires the event right after the click listeners.
     setTimeout(() => {
       form.removeEventListener("submit", note, true);
       if (isSubmitted || click.defaultPrevented) return;

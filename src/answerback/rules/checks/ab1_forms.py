@@ -224,7 +224,7 @@ def unknown_item_type(reply: ReplyView, block: dict[str, Any], index: int) -> Fa
     name = block["type"]
     if name in _MEMBERS["mcp"]:
         return ()
-    message = f"Content item {index} has the type {name!r}, which MCP does not have"
+    message = f"Content item {index} has the type {name!r}, which MCP does not define"
     return [Fault(f"/content/{index}/type", message, _HINTS.get(name, ""))]
 
 
@@ -539,7 +539,7 @@ def bad_problem(reply: ReplyView) -> Faults:
     """A client reads the RFC 9457 members, and ignores any that have the wrong type."""
     members = reply.json
     if members.keys().isdisjoint(_PROBLEM_MEMBERS):
-        return [Fault("", "the problem has none of type, title, status and detail")]
+        return [Fault("", "the problem has none of type, title, status or detail")]
     return [
         Fault(f"/{name}", f"the problem's {name} is {kind_name(members[name])}")
         for name, wanted in _PROBLEM_MEMBERS.items()

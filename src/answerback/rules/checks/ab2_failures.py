@@ -75,7 +75,7 @@ def error_hidden_in_text(reply: ReplyView) -> Faults:
 
 
 def _shows_success(data: Any, text: str) -> bool:
-    """Return whether the data is more than a copy of the text, which a `-> str` tool sends."""
+    """Return whether the data is more than a copy of the text, as sent by a `-> str` tool."""
     if isinstance(data, dict):
         return bool(data) and (len(data) > 1 or data.get("result") != text)
     return bool(data) and data != text
@@ -234,7 +234,7 @@ def tool_failure_as_protocol_error(reply: ReplyView) -> Faults:
 def error_object_in_text(reply: ReplyView) -> Faults:
     """Models understand a sentence better than a nested object, which is only noise to people."""
     return [
-        Fault(f"/content/{index}/text", "the error is an object in JSON, not a message")
+        Fault(f"/content/{index}/text", "the error is a JSON object, not a message")
         for index, _, value in reply.json_texts
         if _has_error_object(value)
     ]

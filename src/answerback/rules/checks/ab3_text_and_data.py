@@ -320,7 +320,7 @@ def _python_literal(text: str) -> Any:
     good=Example(text_result("[1,2]", structuredContent={"result": [1, 2]}), version="2025-11-25"),
 )
 def data_not_object_in_version(reply: ReplyView) -> Faults:
-    """Before 2026-07-28, structuredContent is an object; clients reject lists and single values."""
+    """Before 2026-07-28, structuredContent must be an object; clients reject lists and scalars."""
     data = reply.data
     if data is _UNSET or data is None or isinstance(data, dict):
         return ()

@@ -51,7 +51,7 @@ _BYTES_AS_TEXT = (
 _BASE64_AS_TEXT = re.compile(
     r"(?:data:(?:image|audio)/[\w.+-]+;base64,|iVBORw0KGgo|/9j/4AAQ|R0lGODlh)[A-Za-z0-9+/=\s]{60,}"
 )
-_MAX_READABLE = 120  # Compact JSON of flat data up to this length is easy to read.
+_MAX_READABLE = 120  # Compact JSON of flat data is easy to read up to this length.
 _BYTES_HINT = "send it as an image or audio block: its base64 in data, its type in mimeType"
 
 
@@ -77,7 +77,7 @@ def bad_base64(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
 
 
 def _base64_of(block: dict[str, Any]) -> tuple[str, str]:
-    """Return the base64 in a block, and the pointer to it from the block."""
+    """Return the base64 in a block, and its pointer relative to the block."""
     resource = block.get("resource")
     if block["type"] in MEDIA:
         data, name = block.get("data"), "data"

@@ -72,7 +72,7 @@ _PASSWORD_KINDS = {
 }
 _TOKEN_KINDS = {
     "bearer": "a bearer token",
-    "basic": "a name and a password for HTTP Basic",
+    "basic": "a user name and password for HTTP Basic",
     "token": "a JSON web token",
 }
 _PATH_END = re.compile(r"[\s'\"`()<>]|:\d|[:,;](?=\s|$)|$")
@@ -103,7 +103,7 @@ def _first_fault(kinds: dict[str, str], secrets: list[Secret], pointer: str) -> 
     good=MCP_FAILURE,
 )
 def traceback_shown(reply: ReplyView) -> Faults:
-    """A traceback shows the code to strangers, and gives a model nothing to act on."""
+    """A traceback exposes the code to strangers, and gives a model nothing to act on."""
     texts = reply.error_texts() if reply.failed else _traceback_in_success(reply)
     if not texts:
         return ()
@@ -168,7 +168,7 @@ def token_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults
     fix=_mask_secrets,
 )
 def private_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
-    """A private key that was shown once is no longer private."""
+    """A private key that has been shown is no longer private."""
     return _first_fault({"private-key": "a private key"}, secrets, pointer)
 
 
@@ -213,7 +213,7 @@ def internals_in_error(reply: ReplyView) -> Faults:
     good=text_result("cannot open settings.json", isError=True),
 )
 def path_in_error(reply: ReplyView) -> Faults:
-    """A path shows who runs the server and what is installed there."""
+    """A path reveals who runs the server and what is installed there."""
     faults = []
     for pointer, text in reply.error_texts():
         if ("/" in text or "\\" in text) and (match := _PATHS.search(text)):

@@ -65,14 +65,14 @@ def payload_sent_twice(reply: ReplyView) -> Faults:
         if data in seen:
             faults.append(Fault(f"/content/{index}", "an earlier block has the same bytes"))
         elif data[:_COMPARED] in reply.json_text:
-            message = "the text or the data also has this block's bytes"
+            message = "the text or the data also contains this block's bytes"
             faults.append(Fault(f"/content/{index}", message))
         seen.add(data)
     values = {index: value for index, _, value in reply.json_texts}
     texts: set[str | bytes] = set()
     for index, text in reply.texts:
         if len(text) >= _SMALL:
-            # A set cannot hold the decoded objects.
+            # Decoded objects are not hashable.
             value = _encode(values[index]) if index in values else text
             if value in texts:
                 faults.append(Fault(f"/content/{index}", "an earlier block says the same thing"))
@@ -170,7 +170,7 @@ def _over(pointer: str, size: int, budget: int) -> Fault:
     ),
 )
 def unsaid_cut(reply: ReplyView) -> Faults:
-    """A model does not read `_meta`, and mistakes a part for the whole if nothing else tells it."""
+    """A model does not see `_meta`, and mistakes a part for the whole if nothing else says so."""
     meta = reply.json.get("_meta")
     cuts = meta.get("answerback/cut") if isinstance(meta, dict) else None
     if not isinstance(cuts, list):

@@ -1,4 +1,4 @@
-"""The inputs of `lint`: JSON in log files, and the messages in recorded conversations."""
+"""Input for `lint`: JSON in log files, and messages in recorded conversations."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _MESSAGE = re.compile(
 _OBJECT_START = re.compile(rb'\{\s*(?:"|\Z)')
 _UNFINISHED = re.compile(rb"[{\[,]\s*\Z")
 _MAX_WASTED = 200_000
-"""How many bytes of a line may be spent on failed decoding attempts: otherwise, a line with many
-braces would be read again for each of them."""
+"""How many bytes of a line may be spent on failed decoding attempts. Without a limit, a line with
+many braces would be read again for each of them."""
 _decode = msgspec.json.decode
 
 
@@ -57,7 +57,7 @@ class Piece(msgspec.Struct):
         return self.raw[self.start : self._end]
 
     def with_body(self, body: bytes) -> bytes:
-        """Return the bytes of the piece, with *body* in place of the value's JSON."""
+        """Return the piece's bytes, with *body* in place of the value's JSON."""
         return self.raw[: self.start] + body + self.raw[self._end :]
 
     @property
@@ -100,7 +100,7 @@ class ValueSplitter:
         self.line = line
         self._in_log_text = in_log_text
         self.rest = b""
-        """The bytes that were read beyond the value."""
+        """The bytes read past the end of the value."""
         self._buffer = bytearray()
         self._scanned = 0
         self._depth = 0
@@ -110,7 +110,7 @@ class ValueSplitter:
         self._item_count = 0
 
     def split(self, chunk: bytes, file: IO[bytes]) -> Iterator[Piece]:
-        """Yield the pieces of *chunk*, and of as much of the file as its first value needs."""
+        """Yield the pieces of *chunk*, reading as much of the file as its first value needs."""
         if self._in_log_text:
             self.rest = file.readline(MAX_READ)
             # The next line continues an object only if it starts with a member, item or bracket.
@@ -160,7 +160,7 @@ class ValueSplitter:
         return spans
 
     def _cut(self, spans: list[tuple[int, int]]) -> Iterator[Piece]:
-        """Take the values out of the buffer, each with the bytes in front of it."""
+        """Remove the values from the buffer, and yield each with the bytes before it."""
         taken = 0
         for start, end in spans:
             raw = bytes(self._buffer[taken:end])
@@ -186,12 +186,12 @@ class ValueSplitter:
 
 
 def _pieces_of_line(chunk: bytes, line: int, *, in_log_text: bool) -> tuple[list[Piece], bytes]:
-    """Return a line's pieces, one for each object, and an object that may continue on the next."""
+    """Return a line's pieces, one per object, and an object that may continue on the next line."""
     found, tail = _find_objects(chunk, in_log_text=in_log_text)
     stop = len(chunk) if tail < 0 else tail
     pieces, taken = list[Piece](), 0
     for index, (start, end, value) in enumerate(found):
-        # The last piece takes the rest of the line.
+        # The last piece includes the rest of the line.
         to = end if index + 1 < len(found) else stop
         span = start - taken, end - taken
         pieces.append(Piece(line, chunk[taken:to], value, *span, in_log_text=in_log_text))
@@ -221,7 +221,7 @@ def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, i
         elif value is NO_VALUE and (
             not (in_log_text or found) or _MESSAGE.match(chunk, start) is not None
         ):
-            # The brace was meant to start JSON.
+            # The brace looks like the start of JSON.
             end = end or len(chunk)
             found.append((start, end, INVALID))
         elif wasted > _MAX_WASTED:
@@ -241,7 +241,7 @@ def _undecodable(text: bytes) -> Any:
 
 
 def decode_or_no_value(text: bytes) -> Any:
-    """Decode JSON, even with NaN in it, which a rule reports; NO_VALUE if it is not JSON."""
+    """Decode JSON, accepting NaN, which a rule reports; return NO_VALUE if it is not JSON."""
     try:
         return decode_json(text)
     except (ValueError, RecursionError):
@@ -412,7 +412,7 @@ class Conversation:
             yield LoggedReply(value, pointer, None, self._context)
 
     def _read_exchange(self, value: dict[str, Any], pointer: str) -> Iterator[LoggedReply]:
-        """Yield the replies in a request and its response, as in the MCP Inspector's history."""
+        """Yield the replies in a request-response pair, as in the MCP Inspector's history."""
         request, response = _http_body(value["request"]), _http_body(value["response"])
         at = f"{pointer}/response"
         if not isinstance(request, dict) or not isinstance(response, dict):
@@ -481,7 +481,7 @@ def _http_body(value: Any) -> Any:
 
 
 def _last_event(body: Any) -> Any:
-    """Return the data of an SSE stream's last event, which is the response, or else the body."""
+    """Return the data of the last event, the response, if *body* is an SSE stream; else *body*."""
     if not isinstance(body, str) or not body.startswith(("event:", "data:", "id:", ":")):
         return body
     lines = [line[5:].strip() for line in body.splitlines() if line.startswith("data:")]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HEAD = 64
 _MAX_LOCATED = 1024 * 1024
-"""In a longer value, findings are not located, but reported on the value's first line."""
+"""Findings in a longer value are not located; they are reported on its first line."""
 
 
 class NothingToLint(AnswerbackError):
@@ -41,7 +41,7 @@ class LintOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileFinding(msgspec.Struct, frozen=True):
-    """A finding and its location in a file; `finding.pointer` leads into the whole document."""
+    """A finding and its location in a file; `finding.pointer` is relative to the whole document."""
 
     file: str
     line: int
@@ -55,7 +55,7 @@ class FileFinding(msgspec.Struct, frozen=True):
 
 
 class LintCounts(msgspec.Struct):
-    """How many replies and findings there have been so far."""
+    """The number of replies and findings so far."""
 
     replies: int = 0
     other_messages: int = 0
@@ -72,7 +72,7 @@ class LintCounts(msgspec.Struct):
 
 
 class Report:
-    """Writes findings in one format; one report covers all files of a run."""
+    """Writes findings in one format; one report covers all files in a run."""
 
     def add(self, found: FileFinding) -> None:
         raise NotImplementedError
@@ -82,7 +82,7 @@ class Report:
 
 
 class Linter:
-    """Lints files one after another; each is its own conversation."""
+    """Lints files one after another; each file is a separate conversation."""
 
     def __init__(self, options: LintOptions, report: Report) -> None:
         self.counts = LintCounts()
@@ -90,7 +90,7 @@ class Linter:
         self._report = report
         self._conversation = Conversation()
         self._other_text = b""
-        """The beginning of the first text in the file that is not JSON."""
+        """The beginning of the first non-JSON text in the file."""
 
     def lint(
         self, name: str, file: IO[bytes], copy: IO[bytes] | None, on_read: Callable[[int], None]
@@ -192,9 +192,9 @@ def _is_object_in(value: Any, logged: LoggedReply) -> bool:
 
 def _why_no_replies(text: bytes) -> str:
     if not text:
-        return "is empty, and nothing was checked"
+        return "is empty, so nothing was checked"
     if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in text:
-        return "is UTF-16 or binary, and nothing was checked; save it as UTF-8"
+        return "is UTF-16 or binary, so nothing was checked; save it as UTF-8"
     if text[:1] == b"<":
-        return "is HTML or XML, and nothing was checked; lint reads JSON"
-    return "has no replies in it, and nothing was checked; lint reads JSON"
+        return "is HTML or XML, so nothing was checked; lint reads JSON"
+    return "contains no replies, so nothing was checked; lint reads JSON"

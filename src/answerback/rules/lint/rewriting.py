@@ -65,7 +65,7 @@ def elements(body: bytes) -> Iterator[Element]:
         for key, value in _located_members.decode(body).items():
             string = _STRING.match(body, _skip(_BEFORE_NAME, body, at))
             if string is None or msgspec.json.decode(string[0]) != key:
-                raise ValueError("a name is repeated: the values are not in the order of the text")
+                raise ValueError("a name is repeated, so the values are not in text order")
             start = _skip(_BEFORE_VALUE, body, string.end())
             at = start + len(bytes(value))
             yield Element(key, string.start(), start, at)
@@ -112,10 +112,10 @@ _SPACED_COLON = re.compile(rb'(?<!\\)"\s*:\s')
 
 
 class _Layout(NamedTuple):
-    """The layout of JSON text, used to write new values like the old ones."""
+    """The layout of JSON text, used to format new values like the old ones."""
 
     newline: str
-    """A line break followed by every line's margin; empty if the text is a single line."""
+    """A line break and the margin shared by all lines; empty if the text is a single line."""
     indent: str
     colon: str
     ascii: bool
@@ -143,7 +143,7 @@ class _Layout(NamedTuple):
 
 
 def patched(body: bytes, value: Any) -> bytes:
-    """Return the JSON of *value*, with the bytes of *body* wherever the values are equal."""
+    """Return the JSON of *value*, reusing the bytes of *body* wherever the values are equal."""
     try:
         return _patched(body, decode_or_no_value(body), value, _layout(body), 0)
     except RecursionError:
@@ -182,8 +182,7 @@ def _patched(body: bytes, old: Any, new: Any, layout: _Layout, depth: int) -> by
 
 
 _NewElements = list[tuple[int, bytes]]
-"""The elements of the new value: the index of the old element, or -1 for an added one, and the
-bytes."""
+"""The new value's elements: the index of the old element (-1 for a new one), and the bytes."""
 
 
 def _members(
@@ -250,7 +249,7 @@ class CannotRewrite(AnswerbackError):
 def rewrite_file(
     path: str, source: IO[bytes], write: Callable[[IO[bytes]], bool], *, force: bool = False
 ) -> None:
-    """Let *write* fill a copy in the same folder, which replaces *path* if it returns True.
+    """Call *write* with a new file in the same folder, which replaces *path* if it returns True.
 
     *source* is the open file, not yet read. Raises CannotRewrite.
     """
@@ -264,7 +263,7 @@ def rewrite_file(
             reason = "belongs to another user"
         if reason:
             raise CannotRewrite(f"{path} {reason}, and was not repaired; --force repairs it anyway")
-    # The name is known before the file exists, so an interrupt at any time deletes the file.
+    # Choose the name before creating the file, so that an interrupt at any point deletes it.
     name = os.path.join(os.path.dirname(target), f".answerback-{os.urandom(8).hex()}")
     try:
         with open(name, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as copy:
@@ -284,8 +283,8 @@ def _version(found: os.stat_result) -> tuple[int, ...]:
 
 def _replace(target: str, copy: str, before: os.stat_result) -> None:
     if before.st_nlink > 1:
-        # Write in place, because a file with several hard links must stay one file. An error in the
-        # middle leaves the target incomplete; then the copy stays.
+        # Write in place, because replacing the file would break its hard links. If writing fails
+        # halfway, the target is incomplete, so the copy is kept.
         try:
             with open(copy, "rb") as source, open(target, "r+b") as file:
                 copyfileobj(source, file)
@@ -297,7 +296,7 @@ def _replace(target: str, copy: str, before: os.stat_result) -> None:
             raise CannotRewrite(message) from None
         return
     if hasattr(os, "chown"):
-        with suppress(PermissionError):  # Only root can keep the owner of another user's file.
+        with suppress(PermissionError):  # Only root can preserve another user's ownership.
             os.chown(copy, before.st_uid, before.st_gid)
     os.chmod(copy, stat.S_IMODE(before.st_mode))
     os.replace(copy, target)

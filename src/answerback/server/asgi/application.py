@@ -1,7 +1,7 @@
 """AsgiApp: the ASGI application, which routes each request to MCP or REST.
 
 Optional layers wrap it: CORS, the author's own pages, trusted proxies. The end of the module
-is for running under another server.
+handles running under another server.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _SHOWN_HEADERS = (
 
 
 class Cors:
-    """Adds CORS headers to the responses of *answer*."""
+    """Adds CORS headers to the responses from *answer*."""
 
     def __init__(
         self, answer: ASGIApp, origins: Sequence[str], guard: Guard, routes: Routes
@@ -230,14 +230,14 @@ class AsgiApp:
             if step is not None:
                 self._auth = Authenticated(step, self._routes, self._mcp_paths)
         self.under_other_server = True
-        """Whether another server runs this application; our own server sets it to False."""
+        """Whether another server is running this application; our own server sets it to False."""
         self._is_new = True
         self._only_health = options.only_health
         self._has_console = options.console and not options.only_health
         self._has_sessions = options.sessions and registry.sessions
         self._is_closing = False
         self.is_draining = False
-        """Whether load balancers are asked to send no more calls; the server still serves."""
+        """Whether load balancers are told to stop sending calls; the server is still serving."""
         self._must_join = runtime.state is not None
         """Whether this process still has to join the other hosts."""
         self._joining = asyncio.Lock()
@@ -253,7 +253,7 @@ class AsgiApp:
         elif self.under_other_server:
             if self._is_new:
                 self._is_new = False
-                # On the first request, do what other servers do not do for the application.
+                # Other servers do none of this for the application, so do it on the first request.
                 if self._options.signals:
                     _call_before_shutdown(self._shut_down)
                 is_guarded = self._auth is not None or self._registry.requires or "user" in scope
@@ -299,13 +299,13 @@ class AsgiApp:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
-        # The console has only a few paths, so it costs other requests nothing.
+        # The console has only a few paths, so this check is cheap for other requests.
         may_be_console = request.path in CONSOLE_PATHS or request.path == request.root
         if self._has_console and may_be_console and await self._console.answer(request):
             return
         body: bytes | Reply[Any] = b""
         try:
-            # Read the body before refusing anything: a client that is still sending does not read.
+            # Read the body before refusing anything: a client that is still sending is not reading.
             if request.method not in ("GET", "HEAD"):
                 body = await request.body(self._max_body)
         except ClientDisconnected:
@@ -342,7 +342,7 @@ class AsgiApp:
             request.is_disconnected = watch.is_disconnected
         try:
             return await self._routes.answer(request, body)
-        except Exception:  # noqa: BLE001 -- our bug ends one request, not the server
+        except Exception:  # noqa: BLE001 -- our bug must fail one request, not the server
             log_internal_error(f"{request.method} {request.path}")
             return self._routes.refuse(failure("Internal server error"), request)
         finally:
@@ -369,7 +369,7 @@ class AsgiApp:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def start(self) -> LifespanFailed | None:
-        """Join the other hosts and start the app's lifespan; log and return a failure."""
+        """Join the other hosts and start the app's lifespan; log and return any failure."""
         while self._must_join:
             try:
                 await self._join_hosts()
@@ -387,7 +387,7 @@ class AsgiApp:
         return None
 
     async def stop(self) -> LifespanFailed | None:
-        """End the app's tasks and lifespan; log and return a failure."""
+        """End the app's tasks and lifespan; log and return any failure."""
         self.runtime.is_stopped = True
         if self.runtime.tasks is not None:
             await self.runtime.tasks.stop()
@@ -446,7 +446,7 @@ class AsgiApp:
 
     @cached_property
     def _author_pages(self) -> AuthorPages | None:
-        # At the first request: an author may register pages after creating the application.
+        # Built at the first request: an author may register pages after creating the application.
         if not any(app.routes for app in self._registry.apps()):
             return None
         return AuthorPages(self._registry, self._guard, self._routes, self._max_body)
@@ -467,7 +467,7 @@ class AsgiApp:
 
 
 def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
-    """Return an application for another server to run; warn of what several workers would lack."""
+    """Return an application for another server; warn about what breaks with several workers."""
     pages = [page.path for app in registry.apps() for page in app.routes]
     if options.mcp in pages or options.mcp.removeprefix(registry.contract.route) in registry.tools:
         raise BadOption(f"{options.mcp!r} cannot be the MCP path; a page or a tool uses it")
@@ -486,7 +486,7 @@ def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
 def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
     """Return the scope as a trusted proxy's client sent it; *scope* itself for other peers.
 
-    `server` stays this server's real address, so that the guard recognises loopback.
+    `server` remains this server's real address, so that the guard recognises loopback.
     """
     client = scope.get("client")
     if client is None or not proxies.trusts(client[0]):
@@ -511,7 +511,7 @@ def _warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
     text = ("" if has_secret else _NO_SECRET) + (_NOT_SHARED if has_sessions else "")
     if not text:
         return
-    # The environment or the arguments may set the number of workers; the last one counts.
+    # The environment or the arguments may set the number of workers; the last one wins.
     arguments = sys.argv[1:]
     values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
     for index, argument in enumerate(arguments):
@@ -522,7 +522,7 @@ def _warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
     if counts:
         is_one_of_several = counts[-1] > 1
     else:
-        # A settings file may set the number; it is not visible here.
+        # A settings file may set the number, but it is not visible here.
         is_worker = _is_child() or "gunicorn.arbiter" in sys.modules
         is_one_of_several = is_worker and "--reload" not in sys.argv
     if is_one_of_several:

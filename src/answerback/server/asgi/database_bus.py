@@ -1,7 +1,7 @@
 """DatabaseBus: messages between processes on several hosts, through their shared database.
 
 Session changes and tool switches are stored in tables, so that new processes can read them too.
-Other messages are rows that their receivers take. A notice announces that there is something new;
+Other messages are rows that their receivers remove. A notice announces that there is something new;
 a process that misses it checks two seconds later.
 """
 
@@ -47,7 +47,7 @@ _ALL, _MEMBERS, _APPLIED = "all", "members", "applied"
 """The first words of notices: for all processes, about a process that joined or left, and from a
 process that has applied a change. A notice for one process begins with its number."""
 _CONFIRMED = 0.5
-"""Seconds that a change waits for all processes to apply it."""
+"""Seconds to wait for all processes to apply a change."""
 _POLL = BEAT
 """Seconds between heartbeats, when a process checks for messages even without a notice."""
 _DEADLINE = 2.5
@@ -185,7 +185,7 @@ class DatabaseBus(WorkerBus):
             del self._unconfirmed[change]
 
     def _look(self) -> tuple[list[WorkerMessage], list[SessionRow], list[Switch], float]:
-        # In this order: a sender stores its switches before it sends a message.
+        # Read in this order, because a sender stores its switches before it sends a message.
         self._taken += self._mailbox.take()
         switches = [msgspec.convert(row, Switch) for row in self._switches.all()]
         if self._must_read_all:
@@ -199,7 +199,7 @@ class DatabaseBus(WorkerBus):
             try:
                 messages.append(decode_message(taken))
             except msgspec.DecodeError as exc:
-                logger().warning("ignored a message from a process with another version: %s", exc)
+                logger().warning("ignored a message from a process on another version: %s", exc)
         self._taken = []
         return messages, sessions, switches, time
 
@@ -287,5 +287,5 @@ def _state_in(stored: bytes | None) -> SessionChanged | None:
     try:
         return None if stored is None else _session_changes.decode(stored)
     except msgspec.DecodeError as exc:
-        logger().warning("the state of a session is ignored; another version wrote it: %s", exc)
+        logger().warning("ignored the state of a session, written by a different version: %s", exc)
         return None

@@ -264,7 +264,7 @@ class HttpPeer(McpPeer):
             on_disconnect()
 
     def _is_unreadable(self) -> bool:
-        """Return whether no client can read the stream any longer."""
+        """Return whether no client can read the stream any more."""
         return self._detached and self.stream.id is None
 
     def tick(self) -> None:
@@ -281,7 +281,7 @@ class HttpPeer(McpPeer):
 
     async def _watch(self) -> None:
         """Keep a silent connection alive with a stream, and notice if the client disconnects."""
-        # Looked up here: a peer that stored its own method would be a reference cycle.
+        # Looked up here: a peer that stored its own method would create a reference cycle.
         on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
         if on_disconnect is None:
             await asyncio.sleep(KEEP_ALIVE)

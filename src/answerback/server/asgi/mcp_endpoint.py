@@ -226,7 +226,7 @@ def _names_stateless_version(http: HttpRequest) -> bool:
 
 
 class Stateful:
-    """Answers POST, GET and DELETE requests from clients up to 2025-11-25."""
+    """Answers POST, GET and DELETE requests from clients that use 2025-11-25 or earlier."""
 
     def __init__(
         self,
@@ -260,7 +260,7 @@ class Stateful:
             peer.key = (client.nonce, request.id)
             peer.session = client.session
             peer.questions = self.sync.questions
-        # A client that lists text/event-stream first gets a stream at once.
+        # A client that lists text/event-stream first gets a stream immediately.
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
             self._begin_stream(peer, client, request.id)
         # Nothing is lost by cancelling: the client can wait for the same task again.
@@ -441,7 +441,7 @@ class Stateful:
 
 
 def _refuse_batch(engine: Engine, requests: list[Request], batch: HttpPeer) -> None:
-    """Raise HttpError if the client must log in for one of the requests; then none of them runs."""
+    """Raise HttpError if the client must log in for one of the requests; if so, none runs."""
     for request in requests:
         error = batch_challenge(engine.runtime, request, engine.tool_name(request), batch)
         if error is not None and error.challenge is not None:
@@ -492,7 +492,7 @@ class Stateless:
     def _peer_for(self, request: Request, found: Meta | None, http: HttpRequest) -> HttpPeer:
         """Return the peer for a request; raises RpcError.
 
-        The checks, in this order: repeated headers, `_meta`, headers equal to the body, version.
+        Checks, in this order: repeated headers, `_meta`, headers that match the body, version.
         """
         headers = http.headers
         if len(headers) != len(http.scope["headers"]):

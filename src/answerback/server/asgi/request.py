@@ -26,7 +26,7 @@ Body: TypeAlias = bytes | tuple[bytes, ...]
 """A response body; a large one stays in pieces, because joining them would copy it."""
 
 JSON_HEADERS: HeaderPairs = ((b"content-type", b"application/json"),)
-# A client that is still sending is not reading yet, so read this much of a refused body.
+# A client that is still sending is not reading yet, so read up to this much of a refused body.
 _MAX_DISCARDED = 64 * 1024 * 1024
 _CREDENTIALS = (b"authorization", b"x-api-key")
 """A tool that forwards its request's headers must not forward these."""
@@ -50,7 +50,7 @@ class FastPath:
         raise NotImplementedError
 
     def respond(self, head: bytes, body: Body) -> bool:
-        """Write a response; *head* lacks the length. Return False if the client must read first."""
+        """Write a response; *head* omits the length. Return False if the client must read first."""
         raise NotImplementedError
 
     def is_disconnected(self) -> bool:
@@ -119,7 +119,7 @@ class HttpRequest:
         if self._fast_path is not None and (body := self._fast_path.body()) is not None:
             return body if len(body) <= limit else too_large(limit, MAX_BODY_HINT)
         if b"expect" in self.headers and _declared_length(self.headers) > limit:
-            # The client is waiting for "100 Continue", so it can read the refusal at once.
+            # The client is waiting for "100 Continue", so it can read the refusal immediately.
             return too_large(limit, MAX_BODY_HINT)
         chunks: list[bytes] = []
         size = 0
@@ -139,7 +139,7 @@ class HttpRequest:
             return too_large(limit, MAX_BODY_HINT)
         if len(chunks) == 1 and not size and _declared_length(self.headers):
             return failure(
-                "The announced body did not arrive; send it without an Upgrade header",
+                "The declared body did not arrive; send it without an Upgrade header",
                 code="INVALID_INPUT",
             )
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
@@ -152,7 +152,7 @@ class HttpRequest:
             if self._fast_path.respond(head, body):
                 return
         body = body if isinstance(body, bytes) else b"".join(body)
-        # A 204 may have neither a body nor a length.
+        # A 204 must have neither a body nor a length.
         length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
         start = {"type": "http.response.start", "status": status, "headers": [*headers, *length]}
         await self.send(start)
@@ -189,7 +189,7 @@ class HttpRequest:
 
 
 def challenge_headers(challenge: str) -> HeaderPairs:
-    """Return the headers for a JSON response that asks for a login; it must not be stored."""
+    """Return the headers for a JSON response that asks for a login; it must not be cached."""
     value = challenge.encode("latin-1", "replace")
     return (*JSON_HEADERS, (b"www-authenticate", value), (b"cache-control", b"no-store"))
 

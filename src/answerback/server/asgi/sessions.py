@@ -72,7 +72,7 @@ _CLOCKS_DIFFER = 60
 MAX_STATES = 10_000
 """Beyond this many changed sessions, the one that has been idle longest is dropped."""
 MAX_ENDED = 100_000
-"""Beyond this many ended sessions, every session at least as old as the first of them ends too."""
+"""Beyond this many ended sessions, the first is dropped; all sessions at least as old end too."""
 
 
 class HttpError(Exception):
@@ -86,13 +86,13 @@ class HttpError(Exception):
 
 
 class HttpClient(msgspec.Struct, frozen=True):
-    """A request's client: with a session, or without one but with a protocol version."""
+    """The client that sent a request: with a session, or with only a protocol version."""
 
     version: Version
     capabilities: ClientCapabilities = ClientCapabilities()
     session: SessionId | None = None
     nonce: bytes = b""
-    """The random part of the session id, which identifies it; empty without a session."""
+    """The random part of the session id, which identifies the session; empty without a session."""
     expires: float = 0.0
     """When the session ends, in seconds since the epoch."""
 
@@ -111,7 +111,7 @@ class SessionState(msgspec.Struct):
 
 
 class Sessions:
-    """Identifies clients by their session id, and keeps changed sessions."""
+    """Identifies clients by their session id, and stores changes to sessions."""
 
     def __init__(
         self, signer: Signer, worker: int, *, is_bound: bool = False, are_kept: bool = True
@@ -127,7 +127,7 @@ class Sessions:
         """When each ended session would have expired."""
         self.ended_until = 0.0
         """All sessions that expire by this time have ended, even those not listed."""
-        # The cache is bounded, so an abandoned session soon costs nothing.
+        # The cache is bounded, so abandoned sessions do not accumulate.
         self._verified = lru_cache(1024)(self._verify)
 
     def new_id(self, session: Session, http: HttpRequest) -> bytes:
@@ -137,7 +137,7 @@ class Sessions:
         return id.sign(self._signer).encode()
 
     def identify(self, http: HttpRequest) -> HttpClient:
-        """Return the client of a request; raises HttpError for an unknown session.
+        """Return the client that sent a request; raises HttpError for an unknown session.
 
         Another user's session counts as unknown. Without a session id, only the version is used.
         """
@@ -173,7 +173,7 @@ class Sessions:
         return frozenset() if state is None else state.subscriptions
 
     def wants(self, client: HttpClient, change: Change) -> bool:
-        """Return whether the client is notified of a change."""
+        """Return whether to notify the client of a change."""
         return change.kind != "resource" or change.uri in self.subscriptions(client)
 
     def apply(
@@ -240,8 +240,8 @@ def _user_key(http: HttpRequest) -> bytes:
 def _of_user(client: HttpClient, key: bytes) -> HttpClient | None:
     """Return the client as the user with that key sees it; None if the session is another user's.
 
-    A session opened without a login continues after a login, under another name: messages to the
-    user must not reach anyone who knows the anonymous session.
+    A session opened without a login continues after a login, under a different name: messages to
+    the user must not reach anyone who knows the anonymous session.
     """
     id = client.session
     if id is None or id.subject == key or not (key or any(id.subject)):
@@ -256,10 +256,10 @@ def _of_user(client: HttpClient, key: bytes) -> HttpClient | None:
 _MAX_STREAMS = 256
 """Maximum number of resumable streams; beyond that, the oldest is dropped."""
 _MAX_BYTES = 32 * 1024 * 1024
-"""Maximum bytes kept by these streams in total; beyond that, the oldest is dropped."""
+"""Maximum total bytes kept by these streams; beyond that, the oldest is dropped."""
 
 _MAX_REQUEST_ID = 64
-"""Maximum length of a request's encoded id in the id of its stream."""
+"""Maximum length of an encoded request id inside its stream's id."""
 _AFTER_FAILURE = 1.0
 """Seconds to wait before sending a frame again."""
 _LOST = "The process that ran this call has ended; the call may have had an effect"
@@ -406,7 +406,7 @@ class _Followed:
     def end_with_error(self) -> None:
         """Answer the stream's request with an error, because its worker has ended."""
         request: Id | None = None
-        # The client may have sent anything, and a request id that was too long is left out.
+        # A client can send anything, and a request id that is too long is left out.
         with suppress(ValueError, msgspec.DecodeError):
             packed = urlsafe_b64decode(self.id.rpartition(".")[2])
             request = msgspec.json.decode(packed, type=Id | None)
@@ -440,7 +440,7 @@ class SessionSync:
     ) -> bytes:
         """Return the result of a request about the session; raises RpcError or Unavailable.
 
-        *described* has the request's data; None if nothing can be hidden.
+        *described* is the request's data; None if nothing can be hidden.
         """
         if request.method == "logging/setLevel":
             level = read_params(request.params, SetLevel).level
@@ -457,7 +457,7 @@ class SessionSync:
 
     async def accept(self, message: Notification | Response, client: HttpClient) -> None:
         """Apply a client's notification or response; raises Unavailable."""
-        # Without a session, nothing is asked, and nothing can be cancelled.
+        # Without a session, no questions are asked, and nothing can be cancelled.
         if not client.nonce:
             return
         if isinstance(message, Response):

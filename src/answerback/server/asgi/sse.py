@@ -108,7 +108,7 @@ class EventStream:
     async def write_to(
         self, send: Send, *, start: int, prime: bool, expires: float | None = None
     ) -> None:
-        """Send the events from *start* on, until the stream ends or its connection is closed.
+        """Send the events after *start*, until the stream ends or its connection is closed.
 
         The connection is closed when the client's token *expires*, in seconds since 1970.
         """
@@ -149,7 +149,7 @@ class EventStream:
             self._subscribers.discard(subscriber)
 
     async def read(self, start: int) -> AsyncIterator[bytes]:
-        """Yield the frames from *start* on, to the end of the stream."""
+        """Yield the frames after *start*, to the end of the stream."""
         subscriber = Subscriber()
         self._subscribers.add(subscriber)
         try:
@@ -186,7 +186,7 @@ async def _send_chunk(send: Send, body: bytes) -> None:
 async def write_until_disconnected(
     stream: EventStream, request: HttpRequest, *, start: int = 0, expires: float | None = None
 ) -> None:
-    """Send a stream's events from *start* on, to its end or until the client disconnects.
+    """Send a stream's events after *start*, until it ends or the client disconnects.
 
     Also ends when the client's token *expires*.
     """

@@ -119,7 +119,7 @@ class FollowStream(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class StreamFrame(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """One frame of a stream that another worker follows; *last* marks its end."""
+    """One frame of a stream that another worker is following; *last* marks its end."""
 
     reader: str
     frame: bytes
@@ -159,7 +159,7 @@ OnMessage: TypeAlias = Callable[[WorkerMessage], Awaitable[None]]
 
 
 class WorkerBus:
-    """Sends messages to the other workers; this class itself is for a server without any."""
+    """Sends messages to the other workers; this base class is for a server without any."""
 
     number = 0
     """This worker's number, once the bus has started."""

@@ -2,7 +2,7 @@
 
 The document is built from the files in `parts/`; it loads nothing else, and its
 Content-Security-Policy allows only its script and style. The scripts share one module, in the
-order of `SCRIPTS`, without comments or indentation: a template literal cannot rely on leading
+order of `SCRIPTS`, without comments or indentation, so template literals cannot rely on leading
 spaces. `make console` minifies them; until then, the page uses the scripts as they are.
 """
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 _MAX_SHOWN = 50_000
-"""Maximum characters of a string to send to the page."""
+"""Maximum number of characters of a string to send to the page."""
 _MAX_FINDINGS = 100
 _ACCEPT = {dialect: media for media, dialect in MEDIA_TYPES.items()}
 _MAX_CHARS = "anthropic/maxResultSizeChars"
@@ -180,7 +180,7 @@ _PAGE = b"""<!doctype html>
 
 
 class DeclaredCsp(msgspec.Struct, rename="camel"):
-    """The `csp` object of MCP Apps."""
+    """The `csp` object in MCP Apps."""
 
     connect_domains: list[str] = []
     resource_domains: list[str] = []
@@ -189,7 +189,7 @@ class DeclaredCsp(msgspec.Struct, rename="camel"):
 
 
 def widget_frame(query: bytes) -> HttpReply:
-    """Return a widget's frame; `csp` in *query* is what it declares. Raises InvalidInput."""
+    """Return a widget's frame; `csp` in *query* is its declared policy. Raises InvalidInput."""
     given = parse_qs(query.decode("latin-1")).get("csp", ["{}"])[0]
     try:
         declared = msgspec.json.decode(given, type=DeclaredCsp)

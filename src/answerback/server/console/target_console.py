@@ -1,6 +1,6 @@
 """TargetConsole: the ASGI application for `console TARGET`, a page for any kind of server.
 
-The page sends MCP messages to `targets/N/mcp`, which go on to the target's child process or URL.
+The page sends MCP messages to `targets/N/mcp`; they are forwarded to the target's process or URL.
 Anyone who can send them can run commands as this user, so all requests except the page's need the
 start token. Only the console's URL contains it, in the fragment, which browsers never send.
 """
@@ -134,7 +134,7 @@ class TargetSession:
         """Messages that arrived while there was no stream."""
 
     async def open(self) -> None:
-        """Start the child process, or prepare the HTTP requests; raises ConnectError, NoAnswer."""
+        """Start the child process or prepare the HTTP requests; raises ConnectError or NoAnswer."""
         await self._transport.open(self, self._lost)
 
     def request(self, id: Id, method: str, frame: bytes, headers: Mapping[str, str]) -> Exchange:
@@ -188,7 +188,7 @@ class TargetSession:
                 for each in parse_batch(frame):
                     self._receive_one(each)
             return None
-        # An event's data is one line, and a line break in JSON is only white space.
+        # An event's data is one line, and a line break in JSON is only whitespace.
         return self._receive_one(frame.replace(b"\n", b" ").replace(b"\r", b" "))
 
     async def receive_large(self, frame: bytes) -> Id | None:
@@ -284,11 +284,11 @@ class ConsoleTarget(msgspec.Struct, kw_only=True):
 
     name: str
     target: str
-    """The argument for it on the command line or in `connect`, without secrets."""
+    """Its argument on the command line or to `connect`, without secrets."""
     member: str = ""
-    """Its name in an mcp.json."""
+    """Its name in an mcp.json file."""
     transports: tuple[Callable[[], Transport], ...] = ()
-    """Functions that make the transports, in the order in which to try them."""
+    """Functions that create the transports, in the order to try them."""
     takes_token: bool = False
     """Whether the user's token is sent to it, as it is for a URL."""
     error: str = ""
@@ -470,7 +470,7 @@ class TargetConsole:
 async def _respond(
     session: TargetSession, exchange: Exchange, request: HttpRequest, id: str = ""
 ) -> None:
-    """Send the response as JSON, or as a stream if more arrives before it."""
+    """Send the response as JSON, or as a stream if other messages arrive before it."""
     has_begun = await _has_begun(exchange, request)
     session_header = ((_SESSION, id.encode()),) if id else ()
     if (frame := exchange.only_frame) is not None:

@@ -80,14 +80,14 @@ class AuthenticationStep:
             if not isinstance(user, User | None):
                 raise TypeError(
                     f"authenticate() returned {type(user).__name__}; return a User, or None "
-                    "without credentials"
+                    "if there are no credentials"
                 )
         except Unauthorized as exc:
             return self._refusal(exc.challenge)
         except CannotAuthenticate:
             reply = failure("The token cannot be checked now; try again later", code="UNAVAILABLE")
             return RefusedRequest(reply, (("Retry-After", "5"),))
-        except Exception:  # noqa: BLE001 -- a failing authenticator ends only one request
+        except Exception:  # noqa: BLE001 -- a failing authenticator must fail only one request
             log_internal_error("authentication")
             return RefusedRequest(failure("Internal server error"), ())
         if user is None and not self._auth.anonymous:
@@ -122,7 +122,7 @@ class AuthenticationStep:
             logger("answerback.auth").info("credentials were refused: %s", challenge.description)
         code = _CODES.get(challenge.error, "INVALID_TOKEN")
         message = challenge.description or "This needs a token"
-        # A response to one client must not be stored for another.
+        # A response to one client must not be cached for another.
         return RefusedRequest(
             failure(message[:1].upper() + message[1:], code=code),
             (header, ("Cache-Control", "no-store")),

@@ -18,7 +18,7 @@ from ...core.reply import Error, Reply, failure
 from .server_options import Network, WebOptions, host_name, is_loopback
 
 FORWARDED_HOST = "answerback.forwarded_host"
-"""The scope key for the host in the request that a trusted proxy received."""
+"""Scope key for the host that the client requested from a trusted proxy."""
 _PROXY_HEADERS = frozenset(
     b"forwarded via x-forwarded-for x-forwarded-host x-forwarded-proto x-real-ip".split()
 )
@@ -26,7 +26,7 @@ _MAX_SHOWN = 100
 
 
 def is_local(scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> bool:
-    """Return whether a client on this machine sent the request, and no proxy passed it on."""
+    """Return whether the request came from a client on this machine, not through a proxy."""
     client = scope.get("client")
     if client is None or not _PROXY_HEADERS.isdisjoint(headers):
         return False
@@ -68,14 +68,14 @@ class Guard:
     def _check(
         self, address: str, host: bytes, origin: bytes | None, forwarded: str | None
     ) -> Error | None:
-        # The real host counts even if a proxy is trusted: a web page that reaches the server by
-        # DNS rebinding comes from the user's machine, where a trusted proxy may be running too, and
-        # it can set any header except Host.
+        # The Host header is checked even if a proxy is trusted. A web page that uses DNS rebinding
+        # sends requests from the user's machine, where a trusted proxy may be running too, and it
+        # can set any header except Host.
         name = host.decode("latin-1").lower()
         names = [name] if forwarded is None else [name, forwarded.lower()]
         for named in names:
             if not self._allows_host(named, address):
-                shown = named[:_MAX_SHOWN] or "none was named"
+                shown = named[:_MAX_SHOWN] or "(none)"
                 return Error(
                     "FOREIGN_HOST", f"Foreign host: {shown}; allow it with --allow-host or hosts="
                 )
@@ -114,7 +114,7 @@ def _is_address(name: str) -> bool:
 _MAX_HEADER = 2048
 """Longer headers are ignored."""
 _PREFIX = re.compile(r"(?:/[\w.~%-]+)+", re.ASCII)
-# One `name=value` of a Forwarded header, and what follows it: ";", "," or the end.
+# A `name=value` pair in a Forwarded header, and what follows it: ";", "," or the end.
 _PAIR = re.compile(r'\s*([\w-]+)=("(?:[^"\\]|\\.)*"|[^\s",;]*)\s*([;,]|$)', re.ASCII)
 _NODE = re.compile(r"\[([0-9a-fA-F:.]+)\](?::\w+)?|([0-9.]+)(?::\w+)?|([0-9a-fA-F:.]+)")
 
@@ -129,7 +129,7 @@ class Forwarded(msgspec.Struct, frozen=True):
 
 
 class TrustedProxies:
-    """Says which addresses are trusted proxies, and reads their headers."""
+    """Recognises trusted proxies, and reads their headers."""
 
     def __init__(self, networks: tuple[Network, ...]) -> None:
         self._networks = networks
@@ -198,7 +198,7 @@ def _address(node: str) -> IPv4Address | IPv6Address | None:
 
 
 def _elements(header: str) -> list[dict[str, str]]:
-    """Return the elements of a Forwarded header, one for each proxy; none if it is malformed."""
+    """Return the elements of a Forwarded header, one per proxy; empty if it is malformed."""
     elements: list[dict[str, str]] = [{}]
     at = 0
     while at < len(header):

@@ -1,6 +1,6 @@
 """An app's OpenAPI document. Needs only msgspec, because CGI and the CLI print it too.
 
-Each tool and each page has an operation.
+Every tool and every page has an operation.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def tool_schemas(
     names: dict[str, str] = {}
     for name in sorted(input_classes.keys() | output_classes.keys()):
         names[name] = _free_name(name, {*reserved, *names.values()})
-    # A class has a second name if its output schema differs, like a pydantic model with defaults.
+    # A class gets a second name if its output schema differs, like a pydantic model with defaults.
     only_output: dict[str, str] = {}
     for name in sorted(input_classes.keys() & output_classes.keys()):
         if _with_dependencies(name, input_classes) != _with_dependencies(name, output_classes):
@@ -217,7 +217,7 @@ class MediaTypes(msgspec.Struct, frozen=True):
 
 
 def media_types(contract: Contract, *, dialects: bool) -> MediaTypes:
-    """Return the contract's own media type, followed by all the others with *dialects*.
+    """Return the contract's own media type, followed by all the others if *dialects* is set.
 
     The `problem` dialect is only for errors, and is never sent as plain JSON.
     """
@@ -233,7 +233,7 @@ def media_types(contract: Contract, *, dialects: bool) -> MediaTypes:
 def with_media_ranges(tool: Tool, content: Schema) -> Schema:
     """Return *content* with the media ranges for any bytes that the tool may send.
 
-    The ranges come first for a tool that is annotated to return one image or audio block: many
+    The ranges come first for a tool annotated as returning one image or audio block: many
     generated clients use only the first media type, and bytes are sent unless the client
     prefers JSON.
     """
@@ -270,7 +270,7 @@ MCP_ERROR = "AnswerbackMcpError"
 ENVELOPE = "AnswerbackEnvelope"
 FAILURE = "AnswerbackFailure"
 _ERROR_SCHEMAS: dict[Dialect, Schema] = {
-    # Too small to be shared.
+    # Too small to share.
     "rest": object_schema({"error": {"type": "string"}}),
     "mcp": ref(MCP_ERROR),
     "envelope": ref("AnswerbackEnvelopeError"),
@@ -337,7 +337,7 @@ DESCRIPTIONS = _ALWAYS | {
     403: "Not allowed",
     404: "Not found",
     409: "Conflict",
-    410: "The rest of a list is no longer kept",
+    410: "The rest of the list is no longer stored",
     422: "The idempotency key belongs to another call",
     429: "Too many requests",
     503: "Unavailable",
@@ -356,7 +356,7 @@ def error_statuses(tool: Tool) -> dict[int, str]:
         found |= {CODES[code].status for each in tool.gates.declared for code in codes_of(each)}
     policy = tool.policy
     needs_service = policy is not None and bool(policy.retry or policy.breaker)
-    # The server's errors, such as a time-out or an open question.
+    # The server's errors, such as a timeout or an open question.
     codes = {
         "UNAVAILABLE": True,
         "TIMED_OUT": tool.timeout is not None or needs_service,
@@ -399,7 +399,7 @@ HEADERS = {
         "schema": {"type": "string"},
     },
     "RetryAfter": {
-        "description": "Seconds to wait before the same call may be made again",
+        "description": "Seconds to wait before repeating the call",
         "schema": {"type": "integer", "minimum": 0},
     },
 }
@@ -416,7 +416,7 @@ _FORM_HEADER = {
 _LIMIT: Schema = {
     "name": "limit",
     "in": "query",
-    "description": "Maximum number of items to return; the Link header leads to the next page",
+    "description": "Maximum number of items to return; the Link header points to the next page",
     "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
 }
 _LINK: Schema = {
@@ -663,7 +663,7 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
         "openapi": "3.1.1",
         "info": info,
         "servers": [{"url": url}],
-        # Tools that require a login say so; some linters also expect it for the whole document.
+        # Tools that require a login say so; some linters also expect a `security` for the document.
         "security": security,
         "tags": tags_of(tools),
         "paths": paths,

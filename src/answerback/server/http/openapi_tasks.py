@@ -31,7 +31,7 @@ TASK_SCHEMAS: dict[str, Schema] = {
             "expiresAt": {**TIMESTAMP, "description": "When the task is removed"},
             "inputRequests": {
                 "type": "object",
-                "description": "The questions that the task is waiting for, by key",
+                "description": "The task's open questions, by key",
                 "additionalProperties": _QUESTION,
             },
             "resultUrl": {"type": "string", "description": "Where to get the task's reply"},
@@ -82,7 +82,7 @@ _CREATED: Schema = {
     "description": "The call became a task, or the task has not ended yet",
     "headers": {
         "Location": {"description": "The path of the task", "schema": _TEXT},
-        APPLIED: {"description": "The preference that was followed", "schema": _TEXT},
+        APPLIED: {"description": "The preference that was applied", "schema": _TEXT},
         **_RETRY_AFTER,
     },
     "content": {JSON: _STATUS},

@@ -77,10 +77,10 @@ def too_large(limit: int, hint: str) -> Reply[Any]:
 
 
 Page: TypeAlias = Callable[[Runtime, str], HttpReply]
-"""Makes a page's response; the second argument is the app's mount point."""
+"""Builds a page's response; the second argument is the app's mount point."""
 
 PUBLIC = ("/healthz", "/readyz")
-"""Pages that need no credentials, even if the app authenticates."""
+"""Pages that need no credentials, even if the app has `auth=`."""
 CONSOLE_PATHS = frozenset({"/", "/docs", "/console/about.json", "/console/frame", "/console/views"})
 """The paths that the console uses, if it is enabled."""
 
@@ -142,7 +142,7 @@ def _health_json(registry: Registry, status: str, results: Mapping[str, HealthSt
 
 
 def _results(runtime: Runtime) -> dict[str, HealthState]:
-    """Return the results of the checks that apply, by name."""
+    """Return the results of the applicable health checks, by name."""
     results: dict[str, HealthState] = {}
     for name, check in runtime.health().items():
         try:
@@ -163,7 +163,7 @@ PAGES: Mapping[str, Page] = {
 }
 
 
-# Longer Accept headers are cut off before they are parsed.
+# Longer Accept headers are truncated before parsing.
 _MAX_ACCEPT = 2048
 
 
@@ -287,7 +287,7 @@ class Routes:
         """Return a call's reply as a response.
 
         A tool's error may ask for a login, or name a page to open. Both are for one user, so
-        they must not be stored.
+        they must not be cached.
         """
         written = self._write(reply, request, call.shape)
         error = reply.error
@@ -350,7 +350,7 @@ class Routes:
     def _write(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> HttpReply:
         contract = self._registry.contract
         dialect = contract.http
-        # The other dialects' media types have a plus sign, as in `problem+json`.
+        # The other dialects' media types contain a plus sign, as in `problem+json`.
         if b"+" in request.accept:
             accept = request.accept[:_MAX_ACCEPT].decode("latin-1")
             dialect = choose(accept, contract, failed=reply.error is not None)

@@ -33,7 +33,7 @@ class BadOption(AnswerbackError):
 
 
 def is_loopback(name: str) -> bool:
-    """Return whether a host name or an address is this machine's own."""
+    """Return whether *name* is a loopback host name or address."""
     return _LOOPBACK.fullmatch(name) is not None
 
 
@@ -78,7 +78,7 @@ def networks(given: Sequence[str]) -> tuple[Network, ...]:
 
 
 class HostSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """How to add the app to one program that starts MCP servers."""
+    """How to add the app to a program that starts MCP servers."""
 
     title: str
     install: str
@@ -91,7 +91,7 @@ class HostSetup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartHelp(msgspec.Struct, frozen=True, kw_only=True):
-    """Help for users on this machine: the program that serves the app, and how to add it."""
+    """Help for users on this machine: the program that serves the app, and how to add the app."""
 
     program: str
     """What to type to run the program: `python calculator.py`, or `answerback` with a target."""
@@ -104,7 +104,7 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     max_body: int = MAX_BODY
     hosts: Sequence[str] = ()
-    """The allowed hosts. On loopback, its own names are allowed too; elsewhere, empty allows all.
+    """The allowed hosts. On loopback, loopback names are allowed too; elsewhere, empty allows all.
 
     `serve` is stricter; see *only_addresses*.
     """
@@ -113,13 +113,13 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     trusted_proxies: Sequence[str] = ()
     """The addresses and networks of proxies whose forwarded headers are trusted."""
     only_addresses: bool = False
-    """Not on loopback, and without *hosts*: accept only literal addresses and `localhost`."""
+    """If not on loopback and without *hosts*, accept only literal addresses and `localhost`."""
     sessions: bool = True
-    """False serves MCP without sessions, whatever the app sets."""
+    """False serves MCP without sessions, even if the app enables them."""
     console: bool = False
     """Show the console to browsers."""
     only_local_console: bool = False
-    """Show it only to browsers on this machine, and not through a proxy."""
+    """Show the console only to browsers on this machine, and not through a proxy."""
     start: StartHelp | None = None
     """Help on the console's first screen; it shows paths on this machine."""
     only_health: bool = False
@@ -164,7 +164,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive: int = KEEP_ALIVE
     """Seconds that a connection stays open between requests."""
     drain: int = 0
-    """Seconds after SIGTERM during which the server still serves but reports not ready."""
+    """Seconds after SIGTERM that the server keeps serving but reports not ready."""
     log_level: str | None = None
     access_log: bool = False
     debug: bool = False
@@ -200,7 +200,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "web", web)
         if self.debug and not only_local:
             # Anyone who controls the DNS of an allowed host could read the exceptions in a browser.
-            conflict, advice = f"the host {self.host!r}", "give --host 127.0.0.1, or no --debug"
+            conflict, advice = f"the host {self.host!r}", "give --host 127.0.0.1, or drop --debug"
             if open_flags:
                 conflict, advice = open_flags[0], "leave out one of the two"
             raise BadOption(

@@ -146,9 +146,9 @@ class TaskRoutes:
         return task
 
     async def _waited(self, task: TaskRecord, seconds: float) -> TaskRecord:
-        """Return the task once it has ended or asks a question, or after *seconds*.
+        """Return the task once it ends or asks a question, or after *seconds*.
 
-        If too many requests are already waiting for it, return it at once.
+        If too many requests are already waiting for it, return it immediately.
         """
 
         def is_done(task: TaskRecord) -> bool:
@@ -212,16 +212,16 @@ def read_preferences(header: bytes) -> dict[str, str]:
 def refuse_without_server(
     registry: Registry, call: Call, request: RestRequest
 ) -> Reply[Any] | None:
-    """Return the refusal for a call that CGI cannot make: its process ends with the response."""
+    """Return the refusal for a call that CGI cannot run: its process ends with the response."""
     tool = registry.tools.get(call.name)
     if tool is None:
         return None
-    hint = "call it on a long-running server, which `serve` starts"
+    hint = "call it on a long-running server, started with `serve`"
     if tool.settings.task == "required":
         message = f"The function {call.name} runs only as a task, and CGI has no tasks"
     elif tool.settings.idempotency_key and _key(request) is not None:
-        message = "CGI keeps no idempotency keys, so this call could run twice"
-        hint += ", or send no Idempotency-Key"
+        message = "CGI does not store idempotency keys, so this call could run twice"
+        hint += ", or leave out Idempotency-Key"
     else:
         return None
     return failure(message, code="UNAVAILABLE", retryable=False, hint=hint)

@@ -1,7 +1,7 @@
 """The socket that a server listens on, and the workers that share it.
 
 It is a TCP or a unix socket, with or without TLS. Workers are forks of one parent process, which
-serves nothing itself.
+serves no requests itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FOLDER, _LOCK = "answerback-", "server.lock"
 _AWAITED = {signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGCHLD", signal.SIGTERM)}
 """The signals that the workers' parent acts on."""
 STOP_NOW = getattr(signal, "SIGUSR1", signal.SIGTERM)
-"""Ends a worker like SIGTERM, but without `--drain`."""
+"""Stops a worker like SIGTERM, but skips `--drain`."""
 RunWorker = Callable[[int, Callable[[], None]], None]
 """Runs a worker until it exits, given its number and a function to call once it is serving."""
 
@@ -44,7 +44,7 @@ class CannotListen(AnswerbackError):
 
 
 def bind(options: ServeOptions) -> socket.socket:
-    """Open the listening socket; from now on, clients can connect."""
+    """Open the listening socket; from then on, clients can connect."""
     if options.uds is not None:
         return _bind_unix(options.uds)
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
@@ -108,7 +108,7 @@ def _remove_unused_socket(path: str) -> None:
         except OSError:
             return
         else:
-            raise CannotListen(f"cannot listen on {path}: another server uses it; try another")
+            raise CannotListen(f"cannot listen on {path}: another server is using it; try another")
 
 
 def end_with_parent(pipe: int) -> None:
@@ -118,7 +118,7 @@ def end_with_parent(pipe: int) -> None:
 
 
 def write_line(text: str) -> None:
-    """Write a line for the user to stderr at once."""
+    """Write a line for the user to stderr, and flush it."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
@@ -140,7 +140,7 @@ def base_url(options: ServeOptions, listener: socket.socket) -> str:
 
 
 def listens_on(options: ServeOptions) -> str:
-    """Return the end of the banner's first line: what the URLs do not show."""
+    """Return the end of the banner's first line, with details that the URLs do not show."""
     if options.uds is not None:
         return f", on the unix socket {options.uds}"
     return ", on every address of this machine" if options.host in _ALL_ADDRESSES else ""
@@ -164,7 +164,7 @@ def tls_context(options: ServeOptions) -> SSLContext | None:
 
 
 def _tls_problem(cert: str, key: str | None, exc: OSError) -> str:
-    """Return the file that OpenSSL could not use, and what to do; OpenSSL itself names neither."""
+    """Say which file OpenSSL could not use, and what to do; OpenSSL itself says neither."""
     of_cert = f"--tls-cert {cert!r}"
     of_key = f"--tls-key {key!r}" if key else of_cert
     try:
@@ -174,9 +174,9 @@ def _tls_problem(cert: str, key: str | None, exc: OSError) -> str:
         return f"{flag} cannot be used: {unreadable.strerror}"
     reason = getattr(exc, "reason", None) or exc.strerror or exc
     if b"BEGIN CERTIFICATE" not in chain:
-        return f"{of_cert} cannot be used: it has no certificate in PEM form; give a PEM chain"
+        return f"{of_cert} cannot be used: it has no certificate in PEM format; give a PEM chain"
     if b"PRIVATE KEY-----" not in key_text:
-        in_key = "no key in PEM form; give the key file"
+        in_key = "no key in PEM format; give the key file"
         found = in_key if key else "no key; give it with --tls-key"
         return f"{of_key} cannot be used: it has {found}"
     if b"ENCRYPTED" in key_text:
@@ -184,7 +184,7 @@ def _tls_problem(cert: str, key: str | None, exc: OSError) -> str:
         return f"{of_key} cannot be used: it has a passphrase; {advice}"
     if reason == "KEY_VALUES_MISMATCH":
         return f"{of_key} cannot be used: it is not the key for {cert!r}; give the matching key"
-    return f"{of_cert} cannot be used: {reason}; give a certificate chain and its key in PEM form"
+    return f"{of_cert} cannot be used: {reason}; give a certificate chain and its key as PEM"
 
 
 def _read(path: str) -> bytes:
@@ -205,9 +205,9 @@ def prefork(
     A worker that exits is replaced by one with the same number. The file *ending* tells workers
     that all of them are shutting down.
     """
-    process_signer()  # Made before the fork, so that each worker accepts the others' links.
+    process_signer()  # Created before the fork, so that each worker accepts the others' links.
     # Every signal's number is written to a pipe, whichever thread receives the signal: an author's
-    # module may have started threads. The numbers wait there until a forked worker's pid is stored.
+    # module may have started threads. The numbers stay there until a forked worker's pid is stored.
     arrived, wake_up = os.pipe()
     os.set_blocking(wake_up, False)
     signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
@@ -222,8 +222,8 @@ def prefork(
             if received == signal.SIGCHLD:
                 workers.reap_exited()
             elif received in _AWAITED:
-                # The workers close theirs as they end. If it stayed open here, clients could still
-                # connect, but no process would answer them.
+                # The workers close their copies as they exit. If the socket stayed open here,
+                # clients could still connect, but no process would answer them.
                 listener.close()
                 open(ending, "wb").close()
                 workers.stop(received)
@@ -241,7 +241,7 @@ def worker_folder() -> Iterator[str]:
     import fcntl
 
     for leftover in glob(os.path.join(gettempdir(), f"{_FOLDER}*")):
-        # It may have been removed by now, have no lock, or be in use.
+        # The folder may already be gone, have no lock file, or be in use.
         with suppress(OSError):
             if os.lstat(leftover).st_uid == os.getuid():
                 with open(os.path.join(leftover, _LOCK), "rb") as file:
@@ -272,7 +272,7 @@ class _Workers:
         self._parent_reader, self._parent_writer = os.pipe()
 
     def start(self, number: int) -> None:
-        # A signal to the child waits until the child has its own handlers.
+        # A signal to the child stays pending until the child has its own handlers.
         signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
         pid = os.fork()
         if pid == 0:
@@ -320,21 +320,21 @@ class _Workers:
                 continue
             number, code = self.running.pop(pid), os.waitstatus_to_exitcode(status)
             if self._stopping:
-                # For example, the end of the lifespan failed; the worker has logged it.
+                # For example, the lifespan failed to shut down; the worker has logged it.
                 self.status = self.status or int(code == 1)
             elif pid in self._ready:
                 self._ready.remove(pid)
                 sys.stderr.write(f"worker {pid} exited with status {code}; starting another\n")
                 self.start(number)
             else:
-                # A replacement would most likely fail in the same way.
+                # A replacement would most likely fail the same way.
                 text = f"worker {pid} exited with status {code} before it was ready"
                 sys.stderr.write(f"{text}; shutting down\n")
                 self.status = 1
                 self.stop(STOP_NOW)
 
     def stop(self, received: int) -> None:
-        """Stop all workers. Workers draining after a first SIGTERM stop at any other signal.
+        """Stop all workers. Workers draining after a first SIGTERM stop on any further signal.
 
         After a second SIGINT, they do not wait for running calls.
         """

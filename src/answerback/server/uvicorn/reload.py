@@ -1,7 +1,7 @@
 """`serve --reload`: the server runs in a child process, which is replaced when a file changes.
 
 The parent holds the listening socket. Clients that connect while no child is serving wait for the
-next one, so a restart refuses no clients.
+next one, so no connection is refused during a restart.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .listening import CannotListen, end_with_parent, write_line
 _CHILD = "ANSWERBACK_RELOAD"
 """The environment variable that marks a process as the child of a reloading parent."""
 _POLL_SECONDS = 0.25
-# Editors write a file in several steps: changed files are checked again after this time.
+# Editors write a file in several steps, so changed files are checked again after this time.
 _SETTLE_SECONDS = 0.05
-# Scans take at most this fraction of the time, however many files there are.
+# The pause after a scan is at least this many times as long as the scan.
 _SCAN_SHARE = 10
-# The time running calls get to finish before a restart.
+# How long running calls have to finish before a restart.
 _DRAIN_SECONDS = 5.0
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
 
@@ -67,7 +67,7 @@ def serve_and_reload(listener: socket.socket, folder: str) -> int:
 
 
 class _Supervisor:
-    """Starts, replaces and ends the child."""
+    """Starts, replaces and stops the child."""
 
     def __init__(self, listener: socket.socket, folder: str) -> None:
         self._listener = listener
@@ -112,12 +112,12 @@ class _Supervisor:
         """Start another child, unless a file has a syntax error; return whether one was started."""
         if error := _syntax_error(changed):
             is_served = self._child.poll() is None
-            rest = "; still serving the program as it was" if is_served else ""
+            rest = "; still serving the previous version" if is_served else ""
             write_line(f"{error}\nwaiting for a change{rest}")
             return False
         names = ", ".join(os.path.relpath(path, self._folder) for path in changed[:3])
         write_line(f"{names} changed; reloading")
-        # Python compares bytecode timestamps in seconds: after two changes within a second, it
+        # Python compares bytecode timestamps in seconds, so after two changes within a second, it
         # would run the old bytecode.
         for path in changed:
             with suppress(OSError, NotImplementedError):
@@ -134,7 +134,7 @@ class _Supervisor:
 
     def _start(self) -> subprocess.Popen[bytes]:
         descriptors = (self._listener.fileno(), self._pipe)
-        # A child must not leave bytecode that looks newer than a change.
+        # A child must not leave behind bytecode that looks newer than a change.
         environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
         environ[_CHILD] = f"{descriptors[0]},{descriptors[1]},{self._started}"
         self._started += 1

@@ -2,7 +2,7 @@
 
 The protocol depends on uvicorn's internals; no other module does.
 
-`UvicornProtocol` handles one connection. It differs from uvicorn's own protocol:
+`UvicornProtocol` handles one connection. It differs from uvicorn's own protocol as follows:
 
 - A request with an `Upgrade` header is served as if it had none. Every Java client sends
   `Upgrade: h2c`; uvicorn would drop the body of its request (uvicorn issue 2722).
@@ -13,17 +13,17 @@ The protocol depends on uvicorn's internals; no other module does.
 - Pipelined requests are answered in order, even if the last one is malformed. If the client
   disconnects, the request that is being answered is notified as well as the last one.
 - A client that closes its sending half (`shutdown(SHUT_WR)`) after a request still gets a response
-  if it is complete within `half_close_timeout` seconds. It looks like a client that closed the
+  that is complete within `half_close_timeout` seconds. It looks like a client that closed the
   connection, so it counts as disconnected after that time.
 - Malformed HTTP is refused in JSON, like everything else.
 - The application's `send` is a `_FastPath`. With it, our own ASGI application reads a body and
   writes a response without ASGI messages.
 
-uvicorn makes a `RequestResponseCycle` for each request. `scope` and `cycle` belong to the last
+uvicorn creates a `RequestResponseCycle` for each request. `scope` and `cycle` belong to the last
 request read, and `_current` is the cycle whose response is being written or was written last.
 They determine the state of the connection:
 
-| state             | recognised by                             | timer                 | time-out |
+| state             | recognised by                             | timer                 | timeout  |
 |-------------------|-------------------------------------------|-----------------------|----------|
 | idle              | no cycle, or its response is complete     | since it was opened;  | close    |
 |                   |                                           | later uvicorn's own   |          |
@@ -118,7 +118,7 @@ def _only_local_clients(application: Application) -> Application:
 
 
 def _logged(application: Application, proxies: TrustedProxies) -> Application:
-    """Log one line for each request, when its response is complete."""
+    """Log one line per request, once its response is complete."""
     logger = logging.getLogger("answerback.access")
     logger.setLevel(logging.INFO)
     if not logger.hasHandlers():
@@ -181,14 +181,14 @@ class DrainState(ServerState):
 
 
 class UvicornProtocol(HttpToolsProtocol):
-    """One connection. Its cycles are `Any`, because uvicorn's types omit that they may be None."""
+    """One connection. Its cycles are `Any`, because uvicorn's annotations leave out None."""
 
     idle_timeout = 30.0
-    """Seconds for the headers of a request to arrive, and between two chunks of its body."""
+    """Maximum seconds for a request's headers to arrive, and between two chunks of its body."""
     half_close_timeout = 1.0
-    """Seconds that running calls get after the client has closed its sending half."""
+    """Seconds that running calls have after the client has closed its sending half."""
     _header_bytes = 0
-    """The number of bytes received so far of incomplete headers or trailers."""
+    """The number of bytes of incomplete headers or trailers received so far."""
     _header_scope: Any = None
     """The scope of the request whose headers are not complete yet."""
     _current: Any = None
@@ -293,8 +293,8 @@ class UvicornProtocol(HttpToolsProtocol):
         cycle: Any = self.cycle
         reading_headers = scope is not None and "method" not in scope
         if reading_headers:
-            # If the chunk also ended an earlier request, it is not known how many of its bytes
-            # belong to these headers: counting starts at 1.
+            # If the chunk also ended an earlier request, we cannot tell how many of its bytes
+            # belong to these headers, so counting starts at 1.
             ended_a_request = was_reading_body or cycle is not previous
             only_headers = scope is self._header_scope or not ended_a_request
             self._header_bytes = self._header_bytes + len(data) if only_headers else 1
@@ -302,8 +302,8 @@ class UvicornProtocol(HttpToolsProtocol):
             if self._timer is None:
                 self._restart_timer()
         elif cycle is None or cycle.more_body or cycle.response_complete:
-            # No request was completed. Either a body continues, or the client is still sending
-            # the body of an answered request, which uvicorn discards, or line breaks.
+            # No request was completed. Either a body continues, or the client is sending line
+            # breaks or the rest of an answered request's body, which uvicorn discards.
             reading_body = was_reading_body and cycle is previous and not cycle.response_complete
             reading_trailers = reading_body and len(cycle.body) == buffered
             self._header_bytes = self._header_bytes + len(data) if reading_trailers else 0
@@ -385,7 +385,7 @@ class UvicornProtocol(HttpToolsProtocol):
             if self._is_closing or is_draining or not self.parser.should_keep_alive():
                 # uvicorn before 0.53 does not check this until it writes the response.
                 cycle.keep_alive = False
-            # uvicorn would append the trailers to the headers of the scope.
+            # uvicorn would append the trailers to the scope's headers.
             self.headers = []
 
     def _should_upgrade(self) -> bool:

@@ -54,11 +54,11 @@ _BLOCKED = (
 )
 # Calls that finish within this delay are not worth a "finishing N calls" message.
 _QUIET_DRAIN_SECONDS = 0.3
-# The time for TLS handshakes on the last connections.
+# Time limit for TLS handshakes on the last connections.
 _ACCEPT_SECONDS = 1
-# The time to write the records when the process must exit at once.
+# Time limit for writing the records when the process must exit immediately.
 _FLUSH_SECONDS = 1
-# Longer than the time that a cancelled lifespan gets to end.
+# Longer than a cancelled lifespan has to end.
 _SPARE_SECONDS = 2
 
 
@@ -108,7 +108,7 @@ class _Server(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
         """The event loop, while the server is serving."""
         self._seconds = seconds
-        """The seconds that calls, tasks and the lifespan each get to end, one after the other."""
+        """The seconds that calls, then tasks, then the lifespan each have to end."""
         self.was_interrupted = False
         """Whether Ctrl-C ended the server on another program's loop."""
         self.failure: LifespanFailed | None = None
@@ -194,7 +194,7 @@ class _Server(uvicorn.Server):
     def _print_running_calls(self) -> None:
         if count := len(self.server_state.tasks):
             seconds = self.config.timeout_graceful_shutdown
-            hint = f"for up to {seconds} seconds; Ctrl-C again ends it at once"
+            hint = f"for up to {seconds} seconds; press Ctrl-C again to stop immediately"
             self._print(f"finishing {_count(count, 'call')}, {hint}")
 
     def _print(self, line: str) -> None:
@@ -248,9 +248,9 @@ class _Server(uvicorn.Server):
 
 
 class _LoopWatch:
-    """Warns about an async tool that blocks the event loop.
+    """Warns about async tools that block the event loop.
 
-    A separate thread watches, so that calls pay nothing for it. The loop sets `ticked` every
+    A separate thread watches, so that calls have no overhead. The loop sets `ticked` every
     `_TICK_SECONDS`, unless something blocks it.
     """
 
@@ -389,7 +389,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         ending = os.path.join(folder, "ending")
 
         def run_worker(number: int, on_serving: Callable[[], None]) -> None:
-            # With shared state, the database carries their messages, as it does between hosts.
+            # With shared state, the database carries the workers' messages, as between hosts.
             is_alone = runtime.state is None
             bus = SocketBus(folder, number, options.workers) if is_alone else None
             run(bus, on_serving, ending)

@@ -1,6 +1,6 @@
 // A call's arguments: the form, and the same arguments as JSON next to it.
 
-// `replies` belong to the last call, with `sent`; `call(value)` sends. The children appear next to
+// `replies` and `sent` belong to the last call; `call(value)` sends. The children appear next to
 // the button. `warning` is the button's text if the call may destroy something.
 function ArgumentsForm({ schema, value, change, sent, replies, running, disabled, warning, call, children }) {
   const [touched, setTouched] = useState(new Set());
@@ -71,8 +71,8 @@ function hasNoArguments(schema) {
   return isClosed && kindOf(part, schema) !== "json" && !Object.keys(part.properties || {}).length;
 }
 
-// A field's problems are shown once the user has left it; a list's, once an item has been left.
-// Missing values are shown only on calling: until then, the user may not have got to them yet.
+// A field's problems are shown once the user has left it; a list's, once the user has left an item.
+// Missing values are shown only when the user calls: until then, there may be more to fill in.
 function isNoticed({ path, message }, touched) {
   if (message === REQUIRED) return false;
   return [...touched].some((each) => each === path || each.startsWith(`${path}[`));
@@ -131,7 +131,7 @@ function JsonSide({ schema, value, change, fill }) {
     const typed = event.currentTarget.value;
     const meaning = typed.trim() === "" ? {} : jsonOrUnreadable(typed);
     const isObject = isJsonObject(meaning);
-    set(typed, isObject ? meaning : new Unreadable(typed, "the arguments are an object: {…}"));
+    set(typed, isObject ? meaning : new Unreadable(typed, "the arguments must be an object: {…}"));
   };
   const problem = value instanceof Unreadable ? `This is not JSON: ${value.reason}` : "";
   return html`<div class="json-side">

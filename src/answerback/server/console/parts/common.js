@@ -34,7 +34,7 @@ function CopyButton({ text, label = "Copy" }) {
       setSaid("Copied");
       setTimeout(() => setSaid(""), 1500);
     } catch {
-      setSaid("The browser forbids it: select the text");
+      setSaid("The browser blocked copying: select the text");
     }
   };
   return html`<button type="button" class="small" onClick=${copy}>${said || label}</button>`;

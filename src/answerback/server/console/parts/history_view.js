@@ -9,7 +9,7 @@ function HistoryView() {
   };
   return html`<section aria-label="History" class="history">
     <table>
-      <caption class="hidden">The calls, the newest first</caption>
+      <caption class="hidden">Calls, newest first</caption>
       <thead><tr><th scope="col">Time</th><th scope="col">Tool</th><th scope="col">Arguments</th><th scope="col">Result</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
       <tbody>
         ${calls.map(

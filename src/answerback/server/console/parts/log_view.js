@@ -10,7 +10,7 @@ function LogView() {
   const shown = messages.filter(reaches).reverse();
   return html`<section aria-label="Log">
     <div class="bar-row">
-      <label>From the level
+      <label>Minimum level
         <select value=${least} onChange=${(event) => setLeast(event.currentTarget.value)}>
           ${LEVELS.map((level) => html`<option key=${level} value=${level}>${level}</option>`)}
         </select>
@@ -18,7 +18,7 @@ function LogView() {
       <button type="button" class="small" disabled=${!messages.length} onClick=${() => update({ messages: [] })}>Clear</button>
     </div>
     ${shown.length
-      ? html`<${LogLines} label="Messages, the newest first" messages=${shown} withVersion=${true} />`
+      ? html`<${LogLines} label="Messages, newest first" messages=${shown} withVersion=${true} />`
       : html`<p class="hint">No messages yet. Log messages and notifications from the server are listed here.</p>`}
   </section>`;
 }

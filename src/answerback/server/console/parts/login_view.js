@@ -102,7 +102,7 @@ function TestTokenForm({ scopes }) {
     }
   };
   return html`<form onSubmit=${submit}>
-    <p class="hint">This server was started with <code>--dev-auth</code>: it gives a test token for any user.</p>
+    <p class="hint">This server was started with <code>--dev-auth</code>: it issues test tokens for any user.</p>
     <label for="login-user">User</label>
     <input id="login-user" required autocomplete="off" value=${user} onInput=${(event) => setUser(event.currentTarget.value)} />
     <label for="login-scopes">Scopes, separated by spaces</label>
@@ -157,8 +157,8 @@ function RefusalView({ refusal, challenge = "" }) {
   const page = url && safeUrl(url);
   const canLogIn = about.auth && LOGIN_CODES.has(code);
   const text = {
-    LOGIN_REQUIRED: token ? "The server does not accept this token." : "Only users who are logged in may use this.",
-    SCOPE_REQUIRED: scopes ? "The token does not have the scopes that this needs." : "This user may not use this.",
+    LOGIN_REQUIRED: token ? "The server does not accept this token." : "Only logged-in users may use this.",
+    SCOPE_REQUIRED: scopes ? "The token does not have the scopes that this needs." : "This user is not allowed to use this.",
     SUBSCRIPTION_REQUIRED: "This needs a subscription.",
     LINK_REQUIRED: "This needs a linked account.",
     URL_ELICITATION_REQUIRED: "You need to visit a page first.",

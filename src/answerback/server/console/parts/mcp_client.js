@@ -39,7 +39,7 @@ class RpcError extends Error {
 }
 
 class McpClient {
-  // `ask(method, params, options)` answers the server's questions; `notify(message, place)` gets its
+  // `ask(method, params, options)` answers the server's questions; `notify(message, place)` receives its
   // notifications. A request's options are: signal, progress(params), place (where its questions and
   // messages are shown) and task (whether the server may turn a call into a task).
   constructor({ url, version, headers, ask, notify }) {
@@ -94,7 +94,7 @@ class McpClient {
     }
   }
 
-  // Sends a request; returns { result, response, status, ms }. Raises RpcError.
+  // Sends a request; returns { result, response, status, ms }. Throws RpcError.
   // A restarted server does not know the session, so a new one is opened.
   async request(method, params = {}, options = {}) {
     await this.connect();
@@ -109,7 +109,7 @@ class McpClient {
     }
   }
 
-  // In the stateless era it answers the server's questions and asks again.
+  // In the stateless era, it answers the server's questions and sends the request again.
   async requestWithAnswers(method, params, options) {
     const began = performance.now();
     const visited = new Set();
@@ -284,17 +284,17 @@ class McpClient {
   }
 }
 
-// The entries that have a key, without members of the wrong type; `odd` gets a sentence for each fault.
+// The entries that have a key, without members of the wrong type; `odd` gets a sentence for each problem.
 function readableEntries(entries, key, odd) {
   return entries.flatMap((entry, at) => {
     if (typeof entry?.[key] !== "string") {
-      odd.push(`Entry ${at + 1} is left out: its ${key} is not a text.`);
+      odd.push(`Entry ${at + 1} is left out: its ${key} is not a string.`);
       return [];
     }
     const readable = { ...entry };
     for (const name of ENTRY_TEXTS) {
       if ((entry[name] ?? "") === "" || typeof entry[name] === "string") continue;
-      odd.push(`${entry[key]}: its ${name} is not a text.`);
+      odd.push(`${entry[key]}: its ${name} is not a string.`);
       delete readable[name];
     }
     // The arguments of a prompt.
@@ -345,7 +345,7 @@ function exactNumber(text) {
   return JSON.rawJSON && !Number.isSafeInteger(value) && /^[+-]?\d+$/.test(text) ? BigInt(text) : value;
 }
 
-// Yields the messages in a stream of server-sent events. `last` gets the id of the last event, and
+// Yields the messages in a stream of server-sent events. `last` receives the id of the last event, and
 // the milliseconds to wait before the stream is resumed.
 async function* events(body, last = {}) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();

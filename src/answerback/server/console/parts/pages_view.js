@@ -32,7 +32,7 @@ function PagesView({ call }) {
           ? html`<button type="button" class="small" disabled=${busy} onClick=${() => add(() => readPart(client, ways.range))}>${ways.range.name}</button>`
           : ""}
         ${ways.whole
-          ? html`<button type="button" class="small" disabled=${busy} onClick=${() => add(() => readPart(client, { name: "The whole", uri: ways.whole }))}>The whole reply</button>`
+          ? html`<button type="button" class="small" disabled=${busy} onClick=${() => add(() => readPart(client, { name: "The whole reply", uri: ways.whole }))}>The whole reply</button>`
           : ""}
       </div>
     </div>

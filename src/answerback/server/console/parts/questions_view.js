@@ -2,7 +2,7 @@
 
 let nextQuestion = 1;
 
-// Shows a question, and returns the user's answer in MCP's form.
+// Shows a question, and returns the user's answer in MCP's format.
 function askUser(method, params, { place, signal } = {}) {
   if (method !== "elicitation/create") {
     throw new Error(`The console does not answer ${method}`);

@@ -23,7 +23,7 @@ function ReplyView({ call }) {
       ${call.replies.map((reply) => html`<${WireCard} key=${reply.wire} reply=${reply} part=${part} />`)}
     </div>
     ${isRounding ? html`<p class="hint wires-note">This browser rounds integers above ${Number.MAX_SAFE_INTEGER.toLocaleString("en")}; a newer one shows them exactly.</p>` : ""}
-    ${call.replies.some(addedMember) ? html`<p class="hint wires-note">MCP's data also has the text, as <code>message</code>, because some hosts show a model only the data.</p>` : ""}
+    ${call.replies.some(addedMember) ? html`<p class="hint wires-note">MCP's data also includes the text, as <code>message</code>, because some hosts show a model only the data.</p>` : ""}
     <${PagesView} call=${call} key=${call.id} />
     <${WidgetView} call=${call} />
     <${MoreViews} call=${call} />
@@ -142,14 +142,14 @@ function verdictOf(call) {
   if (replies.length === 1) return { kind: "ok", text: `The call succeeded over ${replies[0].name}.` };
   if (replies.some(isCut)) {
     const rest = replies.some((reply) => reply.wire === "rest") ? "REST sends everything; " : "";
-    return { kind: "note", text: `${rest}MCP's reply was cut to its budget.` };
+    return { kind: "note", text: `${rest}MCP's reply was cut to fit its budget.` };
   }
   const data = replies.map(comparableData).filter((value) => value !== undefined);
   const values = data.map(canonical);
   if (values.length < replies.length) return { kind: "ok", text: `The call succeeded over all ${replies.length} wires.` };
   return values.every((value) => value === values[0])
     ? { kind: "ok", text: `All ${replies.length} wires send the same data.` }
-    : { kind: "note", text: "The wires send different data: each of them ran the tool." };
+    : { kind: "note", text: "The wires send different data, because each of them ran the tool." };
 }
 
 function isCut(reply) {

@@ -1,4 +1,4 @@
-// Resources and their templates: a list, the fields of a template, and what was read.
+// Resources and their templates: a list, a template's fields, and the content that was read.
 
 function ResourcesView() {
   const { lists, chosen } = useStore();

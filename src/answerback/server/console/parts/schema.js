@@ -112,7 +112,7 @@ function withoutNull(schema, root) {
   return { part: { ...others[0], ...Object.fromEntries(given) }, nullable: true };
 }
 
-// Which control edits a value of this schema: a key of CONTROLS.
+// Which control edits a value with this schema: a key of CONTROLS.
 function kindOf(schema, root) {
   if (optionsOf(schema)) return "options";
   if (variantsOf(schema, root)) return "union";

@@ -65,14 +65,14 @@ function Field({ name, of, schema, value, change, path, required, remove }) {
 // Kinds whose controls consist of several fields.
 const GROUPS = new Set(["object", "dictionary", "list", "choices", "union"]);
 
-// Whether the field now has several controls: not until it is added, and not for "text or number".
+// Whether the field shows several controls: not before it is added, and never for "text or number".
 function isGroup(part, kind, value, required, root) {
   if (!GROUPS.has(kind) || !fitsControl(kind, value) || value === null) return false;
   if (!required && value === undefined) return false;
   return kind !== "union" || variantsOf(part, root).some((each) => GROUPS.has(kindOf(each, root)));
 }
 
-// Whether the control can show the value: the JSON next to the form may have another type.
+// Whether the control can show the value: the JSON next to the form may have a different type.
 function fitsControl(kind, value) {
   if (value === undefined || value === null) return true;
   if (kind === "object" || kind === "dictionary") return isJsonObject(value) && !(value instanceof Unreadable);

@@ -134,7 +134,7 @@ function numberProblems(schema, value) {
     found.push(`expected a multiple of ${multipleOf}`);
   }
   if (!JSON.rawJSON && Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    found.push("this browser cannot send so large an integer exactly; use a newer one, or the command line");
+    found.push("this browser cannot send such a large integer exactly; use a newer one, or the command line");
   }
   return found;
 }

@@ -5,7 +5,7 @@ const IS_DOCS = document.getElementById("app").dataset.page === "docs";
 const BASE = location.pathname.replace(IS_DOCS ? /docs\/?$/ : /\/?$/, IS_DOCS ? "" : "/");
 const START_TOKEN = takeStartToken();
 
-// `answerback console TARGET` puts a token in the fragment; it is removed at once.
+// `answerback console TARGET` puts a token in the fragment; it is removed immediately.
 function takeStartToken() {
   const found = new URLSearchParams(location.hash.slice(1)).get("token");
   if (found) {
@@ -75,7 +75,7 @@ class Server {
     return this.about.functions !== undefined ? [{ id: "rest", name: "REST" }, ...mcp] : mcp;
   }
 
-  // Calls a tool over one wire; returns what was sent and what came back. Never raises.
+  // Calls a tool over one wire; returns what was sent and what came back. Never throws.
   // `task`: true asks for a task, false for a plain call; otherwise the server decides.
   async call(wire, tool, args, options = {}) {
     const began = performance.now();
@@ -153,7 +153,7 @@ class Server {
     this.client().listen(this.listening.signal).catch(() => {});
   }
 
-  // Forgets the connections, which belong to another user or to none.
+  // Drops the connections, because they belong to another user or to none.
   disconnect() {
     this.listening?.abort();
     for (const client of Object.values(this.clients)) client.close();
@@ -186,7 +186,7 @@ function readDialect(dialect, body, ok) {
   return ok ? { ok } : { ok, failure: typeof failure === "string" ? failure.slice(0, 500) : "" };
 }
 
-// An image or audio that REST sends as bytes, as an MCP block; null for text and JSON.
+// An image or audio clip that REST sends as bytes, as an MCP block; null for text and JSON.
 async function mediaOf(answer) {
   const [mimeType] = (answer.headers.get("Content-Type") || "").split(";");
   const [type] = mimeType.split("/");

@@ -35,7 +35,7 @@ async function openServer(server) {
   if (found.lists) findOtherVersions(server);
 }
 
-// A child process that has ended has often printed the reason.
+// A child process often prints the reason before it exits.
 function describeProblem(error) {
   const said = error.data && error.data.stderr;
   return said ? `${error.message}\n\n${said}` : error.message;

@@ -62,7 +62,7 @@ function hostsFor(about, server) {
 // What `install` does and prints.
 function installed({ title, install, file, entry, afterwards }) {
   const next = `${afterwards[0].toUpperCase()}${afterwards.slice(1)}.`;
-  const steps = [["Run this. It shows the change, and asks before it is made.", install], [next]];
+  const steps = [["Run this. It shows the change, and asks before making it.", install], [next]];
   return { name: title, steps, byHand: [`Or add this to ${file} yourself.`, entry] };
 }
 

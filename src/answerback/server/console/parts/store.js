@@ -10,11 +10,11 @@ const state = {
   view: "tools", // Which tab is open: start, tools, resources, prompts, tasks, history, log.
   chosen: {}, // The chosen entry of each tab, by the tab's name.
   calls: [], // The history, newest first.
-  drafts: {}, // The arguments in the form of each tool, by the tool's name.
+  drafts: {}, // The arguments in each tool's form, by the tool's name.
   shown: {}, // The id of the call shown with each tool, by the tool's name.
   activity: {}, // The progress of each running request, by the id of its place.
   runs: {}, // The last request for each resource and prompt, by the id of its place.
-  tasks: [], // The tasks that this page knows, newest first.
+  tasks: [], // The tasks that this page knows about, newest first.
   version: "", // The MCP version that the resources and prompts use.
   login: null, // The open login dialog: { scopes }.
   confirming: null, // The destructive call to confirm: { tool, args, answer(isYes) }.

@@ -167,7 +167,7 @@ async function listTasks(server) {
   }
 }
 
-// A tool that may run as a task does so if the user wants; one that has to always does.
+// A tool that can run as a task does so if the user wants; a tool that must run as one always does.
 function taskSupport(tool) {
   return (tool.execution || {}).taskSupport;
 }

@@ -120,7 +120,7 @@ function TaskEnd({ task }) {
 
 const STATE_TEXTS = {
   working: "Working",
-  input_required: "Waits for an answer",
+  input_required: "Waiting for an answer",
   completed: "Completed",
   failed: "Failed",
   cancelled: "Cancelled",

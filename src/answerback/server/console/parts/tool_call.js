@@ -2,13 +2,13 @@
 
 let nextCall = 1;
 
-// A tool that says it only reads, or that a second call changes nothing, may run once for each wire.
+// A tool that declares itself read-only or idempotent may run once for each wire.
 function isRepeatable(tool) {
   const hints = tool.annotations || {};
   return hints.readOnlyHint === true || hints.idempotentHint === true;
 }
 
-// The hint says nothing about a tool that only reads.
+// The hint is meaningless for a read-only tool.
 function isDestructive(tool) {
   const hints = tool.annotations || {};
   return hints.destructiveHint === true && hints.readOnlyHint !== true;

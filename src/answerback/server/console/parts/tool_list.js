@@ -70,7 +70,7 @@ function Suggestions({ words, choose }) {
 
 const MAX_SUGGESTED = 3;
 
-// The words in tool names that are closest to the typed text, with at most one mistake in three
+// The words in tool names that are closest to the typed text, with at most one mistake per three
 // letters.
 function suggestedWords(tools, typed) {
   const wanted = typed.trim().toLowerCase();

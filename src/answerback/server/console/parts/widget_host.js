@@ -39,7 +39,7 @@ async function answerWidget(host, message) {
   const act = WIDGET_MESSAGES.get(method);
   if (id === undefined) return act?.(host, params);
   try {
-    if (!act) throw new RpcError({ code: METHOD_NOT_FOUND, message: `The console has no ${method}` });
+    if (!act) throw new RpcError({ code: METHOD_NOT_FOUND, message: `The console does not support ${method}` });
     // The widget is waiting for an answer, even if there is nothing to say.
     host.post({ id, result: (await act(host, params)) || {} });
   } catch ({ message: text, code = HOST_REFUSES, data }) {

@@ -9,7 +9,7 @@ function WidgetView({ call }) {
   const reply = call.replies.find((each) => each.result);
   let missing = "";
   if (call.wireIds.every((id) => id === "rest")) missing = "Call the tool over MCP to see its widget.";
-  if (!server.about.frame) missing = "This tool has a widget. The console shows only widgets of an app that it serves.";
+  if (!server.about.frame) missing = "This tool has a widget. The console only shows widgets from an app that it serves.";
   if (missing) return html`<p class="hint wires-note">${missing}</p>`;
   if (!reply) return "";
   return html`<${WidgetPanel} key=${call.id} uri=${uri} call=${call} reply=${reply} server=${server} />`;
@@ -88,12 +88,12 @@ function WidgetFrame({ host, path }) {
   useEffect(() => post({ method: "ui/notifications/host-context-changed", params: { theme } }), [theme]);
   const src = `${BASE}${path}?csp=${encodeURIComponent(JSON.stringify(page.csp))}`;
   if (hasLeft) {
-    return html`<p class="problem" role="alert">The widget left its page, so it was closed. Reload shows it again.</p>`;
+    return html`<p class="problem" role="alert">The widget left its page, so it was closed. Reload to show it again.</p>`;
   }
   return html`<iframe
     ref=${frame}
     name="widget"
-    title=${`The widget of ${call.tool.name}`}
+    title=${`The widget for ${call.tool.name}`}
     sandbox="allow-scripts"
     height=${height}
     src=${src}
