@@ -203,7 +203,7 @@ def test_a_contract_is_given_by_name_or_as_an_object() -> None:
 
 
 def test_an_unknown_contract_is_refused_with_a_list_of_contracts() -> None:
-    with pytest.raises(ValueError, match="no contract is named 'alinged'; there are standard, al"):
+    with pytest.raises(ValueError, match="no contract is named 'alinged'; use one of standard, al"):
         App("test", contract="alinged")
 
 

@@ -119,7 +119,7 @@ def __getattr__(name: str) -> Any:
     import gc
     from importlib import import_module
 
-    # Modules are not garbage, and collecting would take a tenth of the import time.
+    # Imports create no garbage, and a collection would take a tenth of the import time.
     was_enabled = gc.isenabled()
     gc.disable()
     try:

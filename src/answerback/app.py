@@ -56,11 +56,11 @@ class AppOptions(TypedDict, total=False):
     description: str
     """The server's instructions for language models."""
     contract: str | Contract
-    """How replies look: a preset's name or a Contract; "standard" by default."""
+    """The format of replies: a preset's name or a Contract; "standard" by default."""
     values: Values
     """How tools read arguments and send results, unless they set `values=` themselves."""
     budget: int
-    """How many characters of a tool's reply MCP sends, unless the tool has its own `budget=`."""
+    """How many characters of a tool's reply to send over MCP, unless the tool sets `budget=`."""
     codes: Mapping[Any, int | Code]
     """Your own error codes and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
     limits: Limits
@@ -84,7 +84,7 @@ class AppOptions(TypedDict, total=False):
     errors: Mapping[type[BaseException], ErrorFunction]
     """The errors that callers see for your own exceptions, such as {ProjectError: NotFound}."""
     auth: Authenticator | None
-    """Authentication of HTTP requests, such as `OAuth(...)` from `answerback.auth`."""
+    """Authentication for HTTP requests, such as `OAuth(...)` from `answerback.auth`."""
 
 
 class AsgiOptions(TypedDict, total=False):
@@ -103,15 +103,15 @@ class AsgiOptions(TypedDict, total=False):
     console: bool
     """Show browsers a page for calling the tools."""
     mcp: str
-    """The path for MCP; use "/" for an app that is mounted at /mcp."""
+    """The path for MCP; use "/" for an app mounted at /mcp."""
     rest: bool
     """False disables REST: only MCP, the health pages and your own pages are served."""
     auth: bool
-    """False if anyone may call an app without `auth=`; no warning is logged then."""
+    """False confirms that anyone may call an app without `auth=`, and silences the warning."""
 
 
 def declared(name: str, options: AppOptions) -> Registry:
-    """Return the registry that the options declare; the lifespan needs the App itself."""
+    """Return the registry that the options declare, except the lifespan, which needs the App."""
     registry = Registry(
         name,
         version=options.get("version", "0.0.0"),
@@ -160,12 +160,12 @@ VF = TypeVar("VF", bound="VisibleFunction")
 
 
 class _HintsOfClass(ABCMeta):
-    """Names the replacement for `FastMCP.from_openapi` and similar methods, called on the class.
+    """Suggests replacements for class methods such as `FastMCP.from_openapi`.
 
-    It extends ABCMeta, so that an author's class may be both an App and an abstract class.
+    It extends ABCMeta so that an author's class can be both an App and abstract.
     """
 
-    # Hidden from type checkers, so that they still catch a wrong name.
+    # Hidden from type checkers so that they still catch a wrong name.
     if not TYPE_CHECKING:
 
         def __getattr__(cls, name: str) -> NoReturn:
@@ -209,7 +209,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     @property
     def tools(self) -> Table[Tool]:
-        """The tools by name, including the tools of included apps."""
+        """The tools by name, including those of included apps."""
         return self._registry.tools
 
     @property
@@ -219,12 +219,12 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     @property
     def contract(self) -> Contract:
-        """How the app's replies look."""
+        """The format of the app's replies."""
         return self._registry.contract
 
     @property
     def auth(self) -> AppAuth | None:
-        """The authentication for requests; while test tokens are served, it accepts them."""
+        """The authentication for requests; with `serve --dev-auth`, it accepts test tokens."""
         from .calls.runtime import serving
 
         runtime = serving(self._registry)
@@ -246,7 +246,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
 
     @property
     def overrides(self) -> dict[Any, Callable[..., Any]]:
-        """For tests: the replacement function for each dependency, by dependency."""
+        """For tests: replacement functions, keyed by the dependency they replace."""
         return self._registry.overrides
 
     @overload
@@ -277,7 +277,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
             return self._registry.add_tool(fn, options)
 
     def remove_tool(self, name: str) -> None:
-        """Stop serving a tool, and notify the clients that subscribed to the list of tools."""
+        """Stop serving a tool, and notify the clients subscribed to the tool list."""
         self._registry.remove("tools", name)
 
     def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
@@ -295,7 +295,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return register
 
     def resource_changed(self, uri: str) -> None:
-        """Notify the clients that subscribed to *uri* that its content has changed."""
+        """Notify the clients subscribed to *uri* that its content has changed."""
         self._registry.changes.publish(Change("resource", uri))
 
     @overload
@@ -314,7 +314,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
         return fn
 
     def remove_prompt(self, name: str) -> None:
-        """Stop serving a prompt, and notify the clients that subscribed to the list."""
+        """Stop serving a prompt, and notify the clients subscribed to the prompt list."""
         self._registry.remove("prompts", name)
 
     def completion(
@@ -337,8 +337,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def visible(self, fn: VF, /) -> VF:
         """Register a function that decides what a caller sees: `def visible(entry, request)`.
 
-        *entry* has `kind`, `name` and `tags`, and *request* is like `ctx.request`. An entry for
-        which it returns False does not exist for the caller: it cannot be listed or called.
+        *entry* has `kind`, `name` and `tags`, and *request* is like `ctx.request`. If the function
+        returns False, the caller can neither list nor call the entry.
         """
         add_visible(self._registry, fn)
         return fn
@@ -346,8 +346,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def error(self, *kinds: type[BaseException]) -> Callable[[F], F]:
         """Register a function that returns the error callers see: `@app.error(ProjectError)`.
 
-        It takes the exception and returns a ToolError, `failure(…)` or the message; None leaves the
-        exception masked. The function registered for the exception's nearest class is used.
+        It takes the exception and returns a ToolError, `failure(…)` or the message; None keeps the
+        exception masked. The function registered for the most specific class is used.
         """
         if not kinds or not all(isinstance(kind, type) for kind in kinds):
             raise TypeError("@app.error takes exception classes: @app.error(ProjectError)")
@@ -369,7 +369,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def include(self, other: App, *unknown: Never, prefix: str = "") -> None:
         """Also serve the tools, resources and prompts of *other*, even those registered later.
 
-        The names of tools and prompts begin with *prefix* here; URIs stay as they are.
+        *prefix* is added to the names of tools and prompts; URIs stay unchanged.
         """
         from .registry.composition import include
 
@@ -468,7 +468,7 @@ class App(HasRegistry, metaclass=_HintsOfClass):
             overrides.update(before)
 
     def redeem(self, token: str, user: object) -> Redeemed:
-        """Accept the token in a gate's link, for the page the link leads to.
+        """Accept the token from a gate link, on the page the link leads to.
 
         *user* is the user logged in on that page; the link must have been made for this user.
         A token can be redeemed only once. Raises LinkRefused.
@@ -507,8 +507,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
     def openapi(self, *, dialects: bool = False) -> dict[str, Any]:
         """Return the OpenAPI 3.1 document for the tools.
 
-        It lists the contract's own media type. With *dialects*, it also lists the media types that
-        a client can request.
+        It lists the contract's media type. With *dialects*, it also lists the others that a client
+        can request.
         """
         from .server.http.openapi import document
 
@@ -543,8 +543,8 @@ class App(HasRegistry, metaclass=_HintsOfClass):
                 raise
         await self._served(scope, receive, send)
 
-    # ASGI servers expect a coroutine function, which cannot reject `@app` by itself. Python's
-    # error about the missing arguments begins with this name.
+    # ASGI servers expect a coroutine function, so this method cannot detect `@app` itself.
+    # Python's error about missing arguments starts with this name.
     __call__.__qualname__ = "to register a function, write @app.tool; App.__call__"
 
     def run(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
@@ -576,7 +576,7 @@ def _missing_member(name: str) -> AttributeError:
 
 
 def _remind_to_run() -> None:
-    """Print a reminder when a program neither runs its App nor uses it in any other way."""
+    """Print a reminder if a program defines an App but never runs or uses it."""
     # `last_value` is the exception that ended the program.
     if "argparse" in sys.modules or hasattr(sys, "last_value"):
         return

@@ -14,7 +14,7 @@ MASKED = "The tool failed unexpectedly"
 NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 """The characters allowed in a tool's name. Not a regular expression, since those compile slowly."""
 RESERVED_ROUTES = frozenset({"functions", "openapi.json", "healthz", "readyz", "mcp", "message"})
-"""The first parts of the server's own paths. With the route "/", no tool may have these names."""
+"""The first segments of the server's own paths. With the route "/", tools cannot use them."""
 
 
 class Contract(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """The text added for data.
 
     json and indented: JSON, after the author's text; json_first: JSON, before it, with
-    strings as JSON too; own and readable: readable text, only if the author gave none.
+    strings as JSON too; own and readable: readable text, only if the author provided none.
     """
     error_text: ErrorStyle = "message"
     """The text of an error.
@@ -35,29 +35,29 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     `CODE: message (details)` for errors from your functions, and only the message for others.
     """
     tool_failure: bool = False
-    """A failed MCP result also has the proposed `_meta["io.modelcontextprotocol/toolFailure"]`."""
+    """Add the proposed `_meta["io.modelcontextprotocol/toolFailure"]` to failed MCP results."""
     hint_in_text: bool = False
-    """An error's hint follows a message or prefixed text, on its own line: `Hint: …`."""
+    """Add an error's hint to message or prefixed text, on its own line: `Hint: …`."""
     message: bool = False
-    """MCP's data may have a `message` that repeats the text, for hosts that show only the data.
+    """Allow a `message` in MCP's data that repeats the text, for hosts that show only the data.
 
     Only tools that return a `Reply[T]`, or that have a budget, add it. For every tool, a text block
     names the links, audio and binary files, which other hosts do not show.
     """
     wrap_objects: bool = False
-    """Objects are wrapped as `{"result": …}` too."""
+    """Wrap objects as `{"result": …}` too."""
     spread_tuples: bool = False
-    """A fixed tuple is sent as `{"result0": …, "result1": …}`, a NamedTuple by its field names."""
+    """Send fixed tuples as `{"result0": …, "result1": …}`, and NamedTuples by field name."""
     tool_prefix: str = ""
     """The prefix for tool names in MCP."""
     envelope_in_mcp: bool = False
-    """MCP results also contain the envelope's members."""
+    """Add the envelope's members to MCP results."""
     http: Dialect = "rest"
     """The dialect of HTTP replies, unless the client asks for another."""
     route: str = "/functions/"
     """The start of each tool's HTTP path, such as "/functions/" or "/"."""
     always_200: bool = False
-    """HTTP answers every tool call with status 200, for clients that read only the body.
+    """Send status 200 for every tool call over HTTP, for clients that read only the body.
 
     `http` must be "mcp" or "envelope", whose bodies say whether the call failed.
     """
@@ -132,7 +132,7 @@ ENVELOPE = Contract(
 )
 """Every reply is an object with `success`, `timestamp` and `content`."""
 APPS = Contract(name="apps", text="own", http="mcp")
-"""For hosts of the OpenAI Apps SDK: the model reads your text, and a widget reads the data."""
+"""For OpenAI Apps SDK hosts: the model reads your text, and a widget reads the data."""
 DIRECT = Contract(name="direct", text="indented", error_text="prefixed", http="mcp", route="/")
 """Tools directly under the root path, and MCP results in plain HTTP bodies."""
 
@@ -145,5 +145,5 @@ def contract_named(contract: str | Contract) -> Contract:
     if isinstance(contract, Contract):
         return contract
     if contract not in PRESETS:
-        raise ValueError(f"no contract is named {contract!r}; there are {', '.join(PRESETS)}")
+        raise ValueError(f"no contract is named {contract!r}; use one of {', '.join(PRESETS)}")
     return PRESETS[contract]

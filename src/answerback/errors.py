@@ -56,9 +56,9 @@ CHECK_FIRST = "it may have taken effect: check that before you call again"
 INPUT_REQUIRED = "INPUT_REQUIRED"
 
 CODES = {
-    # A failure whose author gave no code.
+    # A failure raised without a code.
     UNKNOWN_ERROR: Code(500),
-    # An exception that is not a ToolError; the caller gets a reference.
+    # An exception that is not a ToolError; the caller sees only a reference.
     TOOL_EXECUTION_ERROR: Code(500, exit=70),
     # The result does not fit the return annotation.
     INVALID_OUTPUT: Code(500, exit=70),
@@ -100,7 +100,7 @@ CODES = {
     "METHOD_NOT_ALLOWED": Code(405, exit=2),
     # The current state does not allow the call.
     "CONFLICT": Code(409, exit=73),
-    # The call asks the user, and the client cannot be asked.
+    # The call needs an answer from the user, but the client cannot ask for it.
     INPUT_REQUIRED: Code(409, exit=73),
     # The user declined to answer.
     "INPUT_DECLINED": Code(409, exit=73),
@@ -175,9 +175,9 @@ def find_code(code: str | Enum, kind: str | None = None) -> Code:
 def code_for_status(status: int) -> str | None:
     """Return the code that an HTTP status is read as; None for 500 and 422, which are ambiguous.
 
-    Other servers send 422 for any invalid argument; we send it only for a reused key. Several codes
-    share a status: the code of the error class that authors raise takes precedence, then the first
-    in the table.
+    Other servers send 422 for any invalid argument; we send it only for a reused key. If several
+    codes share a status, the code of the error class that authors raise takes precedence, then the
+    first in the table.
     """
     if status in (CODES[UNKNOWN_ERROR].status, CODES["KEY_REUSED"].status):
         return None
@@ -247,7 +247,7 @@ class ToolError(AnswerbackError):
         super().__init__(message)
         self.message = message
         self.code = code_name(code or self.code)
-        # A subclass may have these as attributes.
+        # A subclass may define these as class attributes.
         if details is not None:
             self.details = details
         if retryable is not None:
@@ -286,7 +286,7 @@ class Forbidden(ToolError):
 
 
 class NotFound(ToolError):
-    """The thing that the caller asked for does not exist (404)."""
+    """The requested object does not exist (404)."""
 
     code = kind = "NOT_FOUND"
 

@@ -2,7 +2,7 @@
 
 `@app.tool(widget="orders")` is enough for most tools, and
 `@app.tool(widget=Shown("orders", invoking="Loading…"))` adds details. Each value is checked
-when it is made.
+when it is created.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TaskMode = Literal["forbidden", "optional", "required"]
 class Values(msgspec.Struct, frozen=True, kw_only=True):
     """How a tool's arguments are read and its result is sent.
 
-    A tool inherits the members it leaves out from its app; an app uses the defaults below.
+    A tool inherits unset members from its app; an app uses the defaults below.
     """
 
     lenient: bool | None = None
@@ -53,7 +53,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # The first field of a value is positional, and the others are keyword-only. In msgspec this is set
-# for a class, not for a field.
+# per class, not per field.
 class _TaskMode(msgspec.Struct, frozen=True):
     mode: TaskMode = "forbidden"
     """Whether a call may outlive its request, as a task."""
@@ -77,7 +77,7 @@ class Task(_TaskMode, frozen=True, kw_only=True):
 
 class _WidgetName(msgspec.Struct, frozen=True):
     name: str | None = None
-    """The widget that shows the reply; None for a tool that widgets only call."""
+    """The widget that shows the reply; None for a tool that only widgets call."""
 
 
 class Shown(_WidgetName, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ class Shown(_WidgetName, frozen=True, kw_only=True):
     invoked: str | None = None
     """Text of at most 64 characters that ChatGPT shows afterwards."""
     visible_to: Collection[Literal["model", "app"]] | None = None
-    """Who may call the tool: the model, the widgets ("app"), or both, which is the default."""
+    """Who may call the tool: the model, the widgets ("app"), or both (the default)."""
 
     def __post_init__(self) -> None:
         _check(self, "name", "the name of a widget, such as 'orders'", _is_text)
@@ -111,7 +111,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     challenge: Literal["auto", "http", "result"] = "auto"
     """How an MCP client is told to log in: by an HTTP status or in the result."""
     used_tokens: UsedTokens | None = None
-    """Remembers which gate links have been used; by default `UsedFiles()`, for one machine."""
+    """Remembers which gate links have been used; the default, `UsedFiles()`, is for one machine."""
 
     def __post_init__(self) -> None:
         example = "the full URL of the MCP endpoint, such as 'https://example.com/mcp'"

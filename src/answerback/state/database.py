@@ -1,8 +1,8 @@
-"""Database: one process's connections to PostgreSQL, and the version of the tables there.
+"""Database: one process's connections to PostgreSQL, and the version of its tables.
 
-BackgroundWork is the thread in which a process queries it. psycopg is used without its event loop:
-the callers run in threads. Each transaction also has a deadline in this process, because
-PostgreSQL's `statement_timeout` does not fire on a server that has been stopped.
+BackgroundWork queries it in a thread. psycopg is used without asyncio, because the callers run in
+threads. Each transaction also has a deadline in this process, because PostgreSQL's
+`statement_timeout` does not fire while the server is suspended.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 VERSION = 3
 """The version of the tables that this code needs."""
 _LOCK = 0x616E7377
-"""The number of the advisory lock for migrations."""
+"""The key of the advisory lock for migrations."""
 _TABLE = "answerback.schema_version"
 _STEPS = files(__package__) / "steps"
 _MADE = """
@@ -118,7 +118,7 @@ def migrate(connection: psycopg.Connection[Any]) -> tuple[int, int]:
 
 
 def check_tables(connection: psycopg.Connection[Any]) -> None:
-    """Raise WrongTables if tables of this program's version are incomplete."""
+    """Raise WrongTables if the tables have this program's version but are incomplete."""
     if version_of(connection) != VERSION:
         return
     made = {row[0] for row in connection.execute(_MADE)}
@@ -165,7 +165,7 @@ class BackgroundWork:
         return self._end.is_set()
 
     def open(self) -> None:
-        """Allow a thread again after `close`."""
+        """Allow a thread to start again after `close`."""
         if self.is_closed:
             self._forget()
 
@@ -204,7 +204,7 @@ class BackgroundWork:
 
 T = TypeVar("T")
 MAX_CONNECTIONS = 4
-"""The maximum number of connections per process, not counting the one that listens."""
+"""The maximum number of connections per process, not counting the listening one."""
 _DEADLINE = 2.5
 """How many seconds a transaction may take, including waiting for a connection."""
 _CONNECT = 2
@@ -217,25 +217,25 @@ _BEGIN = (
 )
 _NOT_DURABLE = "SET LOCAL synchronous_commit TO off"
 _PAUSE = 0.5
-"""For how many seconds after a failure no new connection is opened."""
+"""How many seconds to wait after a failure before opening a new connection."""
 _RETRY_AFTER = 5
 NOW = "answerback.now()"
 """The database's time in SQL, in seconds since 1970."""
 NOW_ONCE = f"(SELECT {NOW})"
-"""The same, read once per statement, which is what lets an index find older rows. The planner does
-not know the time; it uses the index if the rows are ordered by it."""
+"""The same, read once per statement, so that an index can find older rows. The planner does not
+know the time, and uses the index only if the query orders by the indexed column."""
 _UNREACHABLE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, OSError)
 """The errors raised if the database is unavailable, full, or read-only."""
 _IDLE = psycopg.pq.TransactionStatus.IDLE
 
 
 class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that is closed if it does not answer in time."""
+    """A connection that is closed if the server does not respond in time."""
 
     ends = 0.0
     """When the current transaction must end, by the monotonic clock."""
     is_committing = False
-    """Whether a COMMIT was sent but not answered."""
+    """Whether a COMMIT has been sent but not acknowledged."""
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
         left = self.ends - monotonic() if timeout is None else timeout
@@ -259,8 +259,8 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 class Database:
     """Opens connections on first use, so that it can be created before workers fork.
 
-    Raises Unavailable if the database is unreachable: at once for a short time after a failure,
-    otherwise after the deadline. Raises Uncertain if the transaction may still be committed.
+    Raises Unavailable if the database is unreachable: immediately for a short time after a failure,
+    otherwise after the deadline. Raises Uncertain if the transaction may have been committed.
     Thread-safe.
     """
 
@@ -273,14 +273,14 @@ class Database:
 
     def _forget(self) -> None:
         """Start without connections: a forked child must not use its parent's."""
-        # They are kept, because closing them would end the parent's connections.
+        # They are kept open, because closing them would also close the parent's.
         self._inherited = self._idle
         self._idle = []
-        # Another thread in the parent may hold the old one.
+        # Another thread in the parent may be holding the old lock.
         self._lock = threading.Lock()
         self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._paused_until = 0.0
-        """No connection is opened until then."""
+        """No connection is opened before this time."""
         self._is_checked = self._is_closed = False
         self.is_failing = False
 
@@ -305,7 +305,7 @@ class Database:
                 raise
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of one statement, which runs in its own transaction."""
+        """Run one statement in its own transaction, and return its rows."""
         with self._connection() as connection:
             # Binary, because a sealed value would take twice as many bytes as text.
             cursor = connection.execute(query.encode(), values, binary=True)
@@ -349,7 +349,7 @@ class Database:
                 self._release(connection)
             if self.is_failing:
                 self.is_failing = False
-                logger().info("the state database answers again")
+                logger().info("the state database is responding again")
         except _UNREACHABLE as exc:
             self._note_failure(exc)
             raise unavailable() from exc

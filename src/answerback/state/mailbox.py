@@ -46,7 +46,7 @@ class Mailbox:
     def take(self) -> list[bytes]:
         """Return the messages for this process; must be called from one thread at a time.
 
-        The next call removes them. If this call did, a lost reply would lose the messages.
+        The next call removes them. If this call removed them, a lost reply would lose the messages.
         """
         receiver, before = self._members.number, self._taken
         rows = self._database.rows(
@@ -75,7 +75,7 @@ class Mailbox:
 _LIFETIME = 86_400
 """The maximum lifetime of a session after a change, in seconds."""
 _SPARE = 120
-"""Seconds for which a row is kept after its session has expired: the hosts' clocks may differ."""
+"""How many seconds a row is kept after its session expires, since the hosts' clocks may differ."""
 _BATCH = 1_000
 _COLUMNS = "nonce, expires, has_ended, state"
 _CHANGED = "changed = pg_current_xact_id()::text::bigint"
@@ -89,7 +89,7 @@ class SessionRow(msgspec.Struct, frozen=True):
 
 
 class SessionRows:
-    """Reads what other processes have changed since the last read; the states are sealed."""
+    """Reads the sessions that other processes have changed; their states are sealed."""
 
     def __init__(self, shared: SharedState, app: str) -> None:
         self._database = shared.database
@@ -107,7 +107,7 @@ class SessionRows:
         )
 
     def change(self, nonce: bytes, change: Callable[[bytes | None], bytes]) -> None:
-        """Replace a session's state with what *change* returns, unless the session has ended."""
+        """Replace a session's state with the result of *change*, unless the session has ended."""
         key = (self._app, nonce)
         with self._database.transaction(durable=False) as cursor:
             cursor.execute(
@@ -131,7 +131,7 @@ class SessionRows:
             )
 
     def changed(self) -> tuple[float, list[SessionRow]]:
-        """Return the database's time, and what has changed since the last call.
+        """Return the database's time, and the rows changed since the last call.
 
         A row may be returned again. The first call returns all rows, the oldest first.
         """
@@ -147,7 +147,7 @@ class SessionRows:
         return now, [self._read(row[2:]) for row in rows if row[2] is not None]
 
     def read_all_again(self) -> None:
-        """Make the next call to `changed` return all rows: it may be a different database."""
+        """Make the next call to `changed` return all rows, in case the database is different."""
         self._since = 0
 
     def remove_expired(self) -> None:

@@ -33,7 +33,7 @@ _UNBOUND = (
 
 
 class SealedTable(msgspec.Struct, frozen=True):
-    """A table with sealed columns. Written at different times, their keys may differ."""
+    """A table with sealed columns. Columns written at different times may have different keys."""
 
     name: str
     key: tuple[str, ...]
@@ -50,7 +50,7 @@ class SealedTable(msgspec.Struct, frozen=True):
 
 
 _TASK_COLUMNS = ("record", "arguments", "answers", "result")
-# Messages between processes are left out: each is removed after a minute.
+# Messages between processes are left out, because they are removed after a minute.
 _TABLES = (
     SealedTable(
         "tasks", ("number",), ("app", "owner", "id"), {each: each for each in _TASK_COLUMNS}

@@ -1,8 +1,8 @@
 """Sealer encrypts stored calls, so that access to the database does not reveal them.
 
-It uses AES-256-GCM with a key derived from ANSWERBACK_SECRET. A sealed value begins with the id of
-its key, so that keys can be rotated: the first secret seals, and any of them opens. Fingerprints
-make the digests under which rows are found.
+It uses AES-256-GCM with a key derived from ANSWERBACK_SECRET. A sealed value begins with its key's
+id, so that keys can be rotated: the first secret seals, and any secret opens. Fingerprints makes
+the digests used to look up rows.
 """
 
 from __future__ import annotations

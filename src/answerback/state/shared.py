@@ -1,7 +1,7 @@
 """SharedState: the database shared by all of an app's servers and workers.
 
-Notices wake the other processes, UsedRows keeps each link token to one use, and Members tracks
-which processes are alive.
+Notices wakes the other processes, UsedRows ensures that each link token is used only once, and
+Members tracks which processes are alive.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Listener = Callable[[str | None], None]
 class Notices:
     """Sends and receives notices, each with a topic and an id; starts its threads on first use.
 
-    *url* is for the listening connection, which may not go through a pooler.
+    *url* is for the listening connection, which must not go through a pooler.
     """
 
     def __init__(self, database: Database, url: str | None = None) -> None:
@@ -63,7 +63,7 @@ class Notices:
     def _forget(self) -> None:
         """Start without threads: a forked child does not have its parent's."""
         self._sender = secrets.token_hex(4)
-        """This process, which skips its own notices."""
+        """Identifies this process, which skips its own notices."""
         self._changed = threading.Condition()
         self._unsent: dict[str, None] = {}
         self._listeners: dict[str, Listener] = {}
@@ -75,7 +75,7 @@ class Notices:
         self._sends = self._listens = False
 
     def open(self) -> None:
-        """Allow threads again after `close`; each topic needs a new listener."""
+        """Allow threads to start again after `close`; each topic needs a new listener."""
         if self._end.is_set():
             self._reset_threads()
 
@@ -134,7 +134,7 @@ class Notices:
                         for notice in connection.notifies(timeout=_LISTEN):
                             self._receive(notice.payload)
                             connection.ends = monotonic() + 2 * _LISTEN
-                        # No answer means that the network or the server is silently gone.
+                        # Without a reply, the network or the server has silently gone away.
                         connection.execute("SELECT 1")
             except (psycopg.Error, OSError):
                 end.wait(pause)
@@ -169,7 +169,7 @@ def _payloads(sender: str, lines: list[str]) -> list[str]:
 
 
 _SPARE = 86_400
-"""Seconds for which a row is kept after its token has expired: the hosts' clocks may differ."""
+"""How many seconds a row is kept after its token expires, since the hosts' clocks may differ."""
 _BATCH = 1_000
 
 
@@ -196,24 +196,24 @@ class UsedRows:
 
 
 BEAT = 2.0
-"""Seconds between two heartbeats of a process."""
+"""Seconds between a process's heartbeats."""
 _PATIENCE = 15.0
 """Seconds without a heartbeat after which a process is considered dead."""
 _LENIENCE = 3_600.0
 """The same, for a short time after a database outage, when every process missed heartbeats."""
 _LENIENT = 8.0
-"""How long that is, in seconds: enough for a failed attempt, a pause, and a successful attempt. If
-it were longer, a database that fails often would hide the death of a process."""
+"""The length of that time in seconds, enough for a failed attempt, a pause, and a successful one.
+If it were longer, a database that fails often would hide the death of a process."""
 _KEPT = 86_400
 """Seconds before a number is reused: as long as a session lives."""
 _MAX = 65_535
 """A session id has two bytes for the number."""
 _LOCK = 0x616E7379
-"""The number of the advisory lock for taking a number."""
+"""The key of the advisory lock for taking a number."""
 
 
 class NoNumberLeft(AnswerbackError):
-    """All numbers have been assigned within the last day."""
+    """All numbers were assigned within the last day."""
 
     code = "NO_NUMBER_LEFT"
 
@@ -290,7 +290,7 @@ class Members:
                 now = monotonic()
                 if self._lenient_until == inf:
                     self._lenient_until = now + _LENIENT
-                # A little less, so that someone calling every two seconds is not too early.
+                # Slightly less, so that a caller that beats every two seconds is not too early.
                 self._next_beat = now + 0.9 * BEAT
             return self._living
 
@@ -309,7 +309,7 @@ class Members:
             return frozenset(row[0] for row in cursor.fetchall())
 
     def leave(self) -> None:
-        """Announce that this process is ending, until it joins again; raises Unavailable."""
+        """Mark this process as gone until it joins again; raises Unavailable."""
         with self._lock:
             self._has_left = True
             number, self.number = self.number, 0
@@ -359,7 +359,7 @@ class SharedState:
         return self._members[app]
 
     def add(self, part: StatePart) -> None:
-        """Start a part together with the state, or at once if the state has already started."""
+        """Start a part together with the state, or now if the state has already started."""
         self.parts.append(part)
         if self._is_started:
             part.start()
@@ -431,7 +431,7 @@ def check_secret(connection: BoundedConnection, sealer: Sealer) -> None:
 
 @contextmanager
 def connected(url: str, seconds: float = _SECONDS) -> Iterator[BoundedConnection]:
-    """Yield a connection for a command, open for that many seconds; raises CannotUseState."""
+    """Yield a connection that a command may use for *seconds*; raises CannotUseState."""
     try:
         connection = open_connection(url, monotonic() + seconds)
     except psycopg.Error as exc:

@@ -1,7 +1,7 @@
 """Tasks: calls that outlive their request.
 
-`TaskService` (in `service`) is what a wire uses; `TaskRecord` (in `task_record`) is a task's one
-record. How a wire uses them:
+Wires use `TaskService` (in `service`), which keeps one `TaskRecord` (in `task_record`) per task.
+For example:
 
     service = task_service(runtime)              # created on first use, then reused
     made = await service.create(call, key=…)     # a TaskRecord; if refused, a Reply or NeedsInput
@@ -15,5 +15,5 @@ record. How a wire uses them:
 `TaskStore` (in `task_store`) stores the records. Each change to a record is one of the functions in
 `transitions`, which a store applies as one atomic step: `store.change(id, partial(cancelled,
 now=time()))`. Other programs, such as `answerback tasks cancel`, open the same SQLite file and use
-these functions; the server sees the change at once.
+these functions; the server sees the change immediately.
 """

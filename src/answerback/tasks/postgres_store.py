@@ -71,7 +71,7 @@ _replace = msgspec.structs.replace
 
 
 class PostgresStore:
-    """Stores the tasks of one app, and takes its times from the database.
+    """Stores one app's tasks, with times from the database's clock.
 
     The large parts of a record, and everything written by a caller or a tool, are sealed.
     """
@@ -221,7 +221,7 @@ class PostgresStore:
             )
 
     def remove_expired(self) -> int:
-        # In index order: otherwise the planner expects to find a match in any row.
+        # In index order, because otherwise the planner expects a match in any row.
         query = f"SELECT 1 FROM answerback.tasks WHERE {_EXPIRED} ORDER BY expires LIMIT 1"
         if not self._database.rows(query):
             return 0
@@ -262,7 +262,7 @@ class PostgresStore:
         return self._fingerprints.of(place_of("owner", owner)).hex() if owner else ""
 
     def _with_key(self, cursor: Cursor[Row], owner: str, key: bytes | None) -> TaskRecord | None:
-        """Return the record that has an idempotency key."""
+        """Return the record with this idempotency key, if there is one."""
         if key is None:
             return None
         cursor.execute(
@@ -354,7 +354,7 @@ class PostgresStore:
 
 def apps_with_tasks(shared: SharedState) -> list[str]:
     """Return the names of the apps that have tasks in the database."""
-    # Goes from app to app in the index: DISTINCT would read every task.
+    # Goes from app to app in the index, because DISTINCT would read every task.
     rows = shared.database.rows(
         "WITH RECURSIVE apps (app) AS ((SELECT min(app) FROM answerback.tasks) UNION ALL"
         " SELECT (SELECT min(tasks.app) FROM answerback.tasks WHERE tasks.app > apps.app)"
@@ -364,7 +364,7 @@ def apps_with_tasks(shared: SharedState) -> list[str]:
 
 
 class PostgresChanges:
-    """Receives the ids of the tasks that other processes change."""
+    """Receives the ids of tasks changed by other processes."""
 
     def __init__(self, notices: Notices) -> None:
         self._changed = threading.Condition()
@@ -415,7 +415,7 @@ class _Estimates:
         self._until: dict[str, float] = {}
 
     def refresh(self, tool: str, limit: int) -> None:
-        """Read both for a tool, at most once a second."""
+        """Update both for a tool, at most once a second."""
         now = monotonic()
         if now < self._until.get(tool, 0.0):
             return
@@ -440,7 +440,7 @@ class _Usage:
         return self._estimates.bytes + len(task.arguments)
 
     def has_queued(self, tool: str, count: int) -> bool:
-        # It is unknown while another thread is reading it, or after reading it has failed.
+        # The length is unknown while another thread is reading it, or after a failed read.
         return self._estimates.waiting.get(tool, 0) >= count
 
     def has_unfinished(self, owner: str, count: int) -> bool:

@@ -58,7 +58,7 @@ class TaskService:
         self.store = cast("TaskStore", runtime.task_store or MemoryStore())
         self._runtime = runtime
         self.admit: Handler = runtime.admit
-        """Passes a call's gates and checks its arguments; the outcome is ADMITTED or a refusal."""
+        """Runs a call's gates and checks its arguments; the outcome is ADMITTED or a refusal."""
         self.refuse = runtime.record
         """Records and returns the outcome of a call that does not run."""
         self._waiters: dict[object, Callable[[str | None], None]] = {}
@@ -86,7 +86,7 @@ class TaskService:
 
         *ttl* is how many seconds the client wants the task to be stored. If the idempotency *key*
         is known, its task is returned and nothing runs. With *asks_later*, the task itself asks the
-        questions of its `Ask` parameters.
+        questions from its `Ask` parameters.
         """
         call.stage = "admit"
         answers = call.kept_answers = {}
@@ -116,7 +116,7 @@ class TaskService:
     async def page(self, owner: str, after: str | None, count: int) -> list[TaskRecord]:
         """Return the tasks of *owner* in order of creation, after the task with the id *after*.
 
-        Anonymous callers own nothing: the id of a task is the only key to it.
+        Anonymous callers own no tasks; they can only use a task by its id.
         """
         if not owner:
             raise ValueError("tasks without an owner are not listed")
@@ -196,7 +196,7 @@ class TaskService:
     def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """Call *listener* with the id of each task that changes, from any thread.
 
-        The id is None if another process changed some task. Return a function that unsubscribes.
+        The id is None if another process changed any task. Return a function that unsubscribes.
         """
         key = object()
         self._waiters[key] = listener
@@ -211,7 +211,7 @@ class TaskService:
     async def stop(self, seconds: float | None = None) -> None:
         """Start no more tasks, and let the running ones finish within the shutdown time.
 
-        *seconds* replaces the shutdown time. Tasks that do not finish are given up; another worker
+        *seconds* overrides the shutdown time. Tasks that do not finish are given up; another worker
         reruns the idempotent ones.
         """
         if self._runtime.tasks is self:
@@ -306,7 +306,7 @@ class TaskService:
 
 
 def _health(store: TaskStore, runner: TaskRunner) -> HealthState:
-    """Report the server as ready: plain calls are served even while the task file fails."""
+    """Report the server as ready: plain calls are served even while the task file is failing."""
     return HealthState(True, {"failing": store.is_failing, "running": len(runner.runs)})
 
 
@@ -385,7 +385,7 @@ def _claimed_record(service: TaskService, call: Call, key: str | None) -> TaskRe
         # The call never runs from its record; the fingerprint identifies its arguments.
         arguments=b"{}",
         user=None,
-        # A separate name: the claim of a call whose reply could not be stored lapses by itself.
+        # A separate name, so that the claim expires if the call's reply cannot be stored.
         worker=service.runner.new_name(),
         lease=made.created + LEASE,
         fence=1,

@@ -253,7 +253,7 @@ class SQLiteStore:
             self._pid = os.getpid()
         self._check_place()
         if self._connection is None:
-            # A thread that is still ending must not create a new file where the moved one was.
+            # A thread that is shutting down must not create a new file where the moved one was.
             if self._was_moved and not os.path.exists(self.path):
                 raise FileMoved("the file was moved or removed before it was closed")
             self._was_moved = False
@@ -264,8 +264,8 @@ class SQLiteStore:
     def _check_place(self) -> None:
         """Raise FileMoved if the file is no longer at its path.
 
-        Everything acknowledged is then copied from the log into the moved file, which is closed:
-        SQLite itself would leave the log behind. The file is opened again if it is moved back.
+        All acknowledged writes are then copied from the log into the moved file, which is closed;
+        SQLite itself would leave the log behind. The file is reopened if it is moved back.
         """
         try:
             if self._identity is not None:
@@ -285,7 +285,7 @@ class SQLiteStore:
             self._identity = None
 
     def _open(self) -> Connection:
-        # SQLite creates world-readable files, and arguments and results are private.
+        # SQLite creates world-readable files, but arguments and results are private.
         make_private(self.path, beside=("-wal", "-shm"))
         connection = sqlite3.connect(
             self.path, timeout=self._busy, isolation_level=None, check_same_thread=False
@@ -341,7 +341,7 @@ def _in_transaction(connection: Connection, change: Callable[[Connection], T]) -
         result = change(connection)
         connection.execute("COMMIT")
     except BaseException:
-        # A full disk has already ended the transaction.
+        # If the disk is full, SQLite has already ended the transaction.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -367,7 +367,7 @@ def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRe
 
 
 class _Usage:
-    """Counts the tasks in a file, reading no more rows than a limit needs."""
+    """Counts the tasks in a file, reading no more rows than needed to check a limit."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -381,7 +381,7 @@ class _Usage:
 
     def has_queued(self, tool: str, count: int) -> bool:
         # Each task has its own number, so there cannot be more waiting tasks than numbers from
-        # the oldest to the newest. That is usually below the limit, so no rows are counted.
+        # the oldest to the newest. That is usually below the limit, so no rows need counting.
         oldest, newest = self._connection.execute(_QUEUE_NUMBERS, (tool, tool)).fetchone()
         if oldest is None or newest - oldest + 1 < count:
             return False

@@ -51,7 +51,7 @@ def dump_reply(reply: Reply[Any], shape: Shape | None = None) -> bytes:
             reply.error,
             dict(reply.meta),
             reply.timestamp,
-            # The tool decides when the reply is sent, because its options may have changed.
+            # Additions are decided when the reply is sent: the tool's options may have changed.
             None if shape is None else shape.without_additions(),
         )
     )
@@ -207,7 +207,7 @@ def task_members(task: TaskRecord) -> JsonObject:
 
 
 def iso_time(seconds: float) -> str:
-    """Return a time as RFC 3339, such as 2026-01-31T12:00:00.000Z."""
+    """Return a time in RFC 3339 format, such as 2026-01-31T12:00:00.000Z."""
     when = datetime.fromtimestamp(seconds, UTC)
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

@@ -39,7 +39,7 @@ _FIRST_RETRY, _LAST_RETRY = 0.1, 5.0
 
 
 class Slots:
-    """How many more tasks this worker may run. Thread-safe."""
+    """Counts how many more tasks this worker may run. Thread-safe."""
 
     def __init__(self, count: int) -> None:
         self._free = count
@@ -244,7 +244,7 @@ class TaskRunner:
             run.running.cancel()
 
     async def _run(self, run: TaskRun) -> None:
-        """Run the function and record its outcome; on the loop."""
+        """Run the function on the event loop, and record its outcome."""
         try:
             change = await self._outcome(run)
             seconds = _FIRST_RETRY
@@ -258,7 +258,7 @@ class TaskRunner:
             if changed is not None:
                 self._on_change(changed.id)
         except asyncio.CancelledError:
-            # The canceller has recorded it, or the loop is ending and the claim will expire.
+            # The canceller has recorded it, or the loop is closing and the claim will expire.
             pass
         finally:
             # A task answered in the meantime may already have another run.
@@ -450,7 +450,7 @@ class TaskWatch:
 
         None means that any task may have changed.
         """
-        # Before querying the store: a task claimed in the meantime is not in the result.
+        # Read before querying the store, because tasks claimed later are not in the result.
         runs = tuple(self._runner.runs.values())
         held = set()
         if runs:
@@ -473,8 +473,8 @@ class TaskWatch:
         self._runner.run_pending_undos()
         self._store.remove_expired()
         now = self._store.now()
-        # After a clock jump or a store outage, workers have time to renew their claims; at startup
-        # too, because the store may have been unavailable until then.
+        # Give workers time to renew their claims after a clock jump or a store outage, and at
+        # startup, because the store may have been unavailable until then.
         ticks = monotonic()
         before, self._clocks = self._clocks, (now, ticks)
         then, ticks_then = before or (now, ticks)
@@ -515,7 +515,7 @@ def is_lost(claim: Claim, now: float) -> bool:
 
 @lru_cache(1)
 def _machine() -> str:
-    """Return the running machine and its process id namespace; each container has its own.
+    """Return an id for this machine and process id namespace; each container has its own.
 
     The namespace's number is the same on most machines, so the machine's boot id is needed too.
     """

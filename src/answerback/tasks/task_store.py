@@ -18,7 +18,7 @@ from .transitions import GRACE, claimed
 Change: TypeAlias = Callable[[TaskRecord, float], "TaskRecord | None"]
 """A function from `transitions` with its arguments; it receives the record and the store's time.
 
-Returning None leaves the record as it is."""
+Returning None leaves the record unchanged."""
 
 
 class Claim(NamedTuple):
@@ -54,13 +54,13 @@ class TaskStore(Protocol):
 
     @property
     def blocks(self) -> bool:
-        """Whether methods may take a long time, so that an event loop calls them in a thread."""
+        """Whether methods may block, and so must be called in a thread, not on an event loop."""
 
     def now(self) -> float:
         """Return the store's time, in seconds since 1970."""
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
-        """Store a new task; its times are counted from the store's time.
+        """Store a new task, with its times adjusted to the store's clock.
 
         If its idempotency key is known, return the task with that key.
         Raises KeyReused if that task's call differs, and Unavailable or RateLimited above a limit.
@@ -76,7 +76,7 @@ class TaskStore(Protocol):
     ) -> list[TaskRecord]:
         """Claim up to *count* waiting tasks for *lease* seconds, oldest first.
 
-        A store shared by several apps or versions claims only tasks of *tools*.
+        A store shared by several apps or versions claims only tasks for *tools*.
         """
 
     def renew(self, workers: Collection[str], lease: float) -> None:
@@ -107,7 +107,7 @@ class TaskStore(Protocol):
         """Whether the last attempt to read or write the store failed."""
 
     def try_to_write(self) -> None:
-        """Find out whether the store can be written again; `is_failing` says so."""
+        """Try to write to the store, and update `is_failing`."""
 
     def changes(self) -> TaskChanges | None:
         """Return an object that waits for other processes' changes; None if there cannot be any."""
@@ -157,7 +157,7 @@ def check_room(task: TaskRecord, usage: StoreUsage, limits: TaskLimits) -> None:
         )
     if task.is_waiting and usage.has_queued(task.tool, limits.queue):
         raise Unavailable(
-            f"Too many tasks of this tool are waiting, more than {limits.queue}",
+            f"Too many tasks for this tool are waiting, more than {limits.queue}",
             retryable=True,
             retry_after=_RETRY_AFTER,
         )
@@ -171,7 +171,7 @@ def check_room(task: TaskRecord, usage: StoreUsage, limits: TaskLimits) -> None:
 
 
 _JUMP = 5.0
-"""How many seconds the clock may gain without this counting as a jump."""
+"""How many seconds the clock may gain before it counts as a jump."""
 
 
 class ExpiryClock:
@@ -196,7 +196,7 @@ class ExpiryClock:
 
 
 _RECORD_BYTES = 1024
-"""Approximate size of a record without its arguments and result."""
+"""Approximate size of a record without its arguments or result."""
 _EXPIRED_AT_A_TIME = 1_000
 """How many expired records are checked in one step, since this blocks an event loop."""
 
@@ -308,7 +308,7 @@ class MemoryStore:
         return removed
 
     def try_to_write(self) -> None:
-        """Do nothing: memory can be written."""
+        """Do nothing: memory can always be written."""
 
     def changes(self) -> None:
         """Return None: no other process can change these records."""

@@ -1,8 +1,8 @@
 """The changes to a task's record, each a pure function that a store applies as one atomic step.
 
 Each function takes the record and the store's time. It returns the changed record, or None if the
-change is not allowed: the task has ended, or the worker has lost its claim. So the rules
-are in one place for every store.
+change is not allowed: the task has ended, or the worker has lost its claim. This keeps the rules
+in one place for every store.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def claimed(task: TaskRecord, now: float, *, worker: str, lease: float) -> TaskR
 
 
 def released(task: TaskRecord, now: float, *, worker: str, fence: int) -> TaskRecord | None:
-    """Return a claimed task whose function has not started; it waits for a worker again."""
+    """Release a claimed task whose function has not started; it waits for a worker again."""
     if not _holds(task, worker, fence):
         return None
     return _replace(task, worker="", lease=0.0, attempts=task.attempts - 1)
