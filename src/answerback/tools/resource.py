@@ -60,7 +60,7 @@ class _Variable(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """One group in the pattern; it matches a variable's value, or the pairs of several variables."""
+    """One group in the pattern; it matches one variable, or the pairs of several variables."""
 
     variables: tuple[_Variable, ...]
     separator: str
