@@ -319,7 +319,7 @@ def test_an_iterator_is_refused_with_what_to_write(value: Any) -> None:
     kind = type(value).__name__
 
     assert _fault(Any, {"a": value}).message == (
-        f"{kind} cannot be written as JSON; write list(…) around it"
+        f"{kind} cannot be written as JSON; wrap it in list(…)"
     )
 
 

@@ -92,7 +92,7 @@ def get_context() -> Context[Any]:
     if not isinstance(current, Call):
         raise RuntimeError(
             "get_context() needs a running call; call it in a tool, resource or prompt, or in a "
-            "function called from one. A thread that you start yourself does not know the call: "
+            "function called from one. A thread that you start yourself has no access to the call: "
             "start it with contextvars.copy_context().run, or with asyncio.to_thread"
         )
     return Context(current)
@@ -124,7 +124,7 @@ def reply_or_refusal(outcome: Outcome) -> Reply[Any]:
 
 
 _HINTS = {
-    "elicitation": "it asks the user: call it at a terminal, or from an MCP client that can ask",
+    "elicitation": "it asks the user: call it from a terminal, or from an MCP client that can ask",
     "sampling": "it asks a language model, which an MCP client with sampling provides",
     "roots": "it asks for the directories it may work in, which an MCP client with roots lists",
 }

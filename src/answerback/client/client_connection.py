@@ -321,7 +321,7 @@ class ClientConnection:
         return self._receive_all(await asyncio.to_thread(messages_in, frame, self._max_values))
 
     def receive_cut(self, edges: bytes) -> None:
-        self._receive_unreadable(cut_message(edges, f"it has more than {MAX_BYTES} bytes"))
+        self._receive_unreadable(cut_message(edges, f"it is larger than {MAX_BYTES} bytes"))
 
     def _receive_all(self, messages: list[Incoming | Unreadable]) -> Id | None:
         answered: list[Id | None] = []

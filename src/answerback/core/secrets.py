@@ -344,7 +344,7 @@ def known_spans(text: str, known: Iterable[str]) -> Iterator[tuple[int, int]]:
         start = text.find(first)
         while start >= 0:
             found = (text[start : start + len(value)], value)
-            end = start + len(os.path.commonprefix(found))  # noqa: RUF071 -- by characters
+            end = start + len(os.path.commonprefix(found))  # noqa: RUF071 -- character by character
             yield start, end
             start = text.find(first, end)
 

@@ -48,7 +48,7 @@ _calls = msgspec.json.Decoder(_StoredCall)
 
 
 class StoredList(NamedTuple):
-    """Items of a stored list, from a part onwards: all of them, or as many as requested."""
+    """Items of a stored list, starting at a given part: all of them, or as many as requested."""
 
     data: list[msgspec.Raw] | Page[msgspec.Raw]
     arguments: bytes

@@ -230,7 +230,7 @@ class ResponseReader:
             raise BadResponse("a chunk size is malformed", line.decode("latin-1"))
         self._left = int(found[1], 16)
         if self._left > MAX_BYTES:
-            raise TooLargeResponse(f"a chunk of the response has more than {MAX_BYTES} bytes")
+            raise TooLargeResponse(f"a chunk of the response is larger than {MAX_BYTES} bytes")
         self._step = ResponseReader._read_chunk if self._left else ResponseReader._read_trailers
         return True
 
@@ -274,7 +274,7 @@ class ResponseReader:
         self._body += piece
         self.size += len(piece)
         if self.size > MAX_BYTES:
-            raise TooLargeResponse(f"the response has more than {MAX_BYTES} bytes")
+            raise TooLargeResponse(f"the response is larger than {MAX_BYTES} bytes")
 
     def _complete(self) -> None:
         if self._unzip is not None and self._unzip.is_cut_off:
@@ -289,7 +289,7 @@ def _length(text: str) -> int:
     if values or not value.isascii() or not value.isdigit() or len(value) > 15:
         raise BadResponse("the response has a malformed Content-Length", text)
     if int(value) > MAX_BYTES:
-        raise TooLargeResponse(f"the response has more than {MAX_BYTES} bytes")
+        raise TooLargeResponse(f"the response is larger than {MAX_BYTES} bytes")
     return int(value)
 
 
@@ -578,7 +578,7 @@ class EventDecoder:
             self._parts.append(line)
             self._pending += len(line)
         if self._pending > self._limit:
-            text = f"an event in the stream has more than {self._limit} bytes"
+            text = f"an event in the stream is larger than {self._limit} bytes"
             raise HttpFailure(text, is_too_large=True)
         return events
 

@@ -361,5 +361,5 @@ async def fetch(
     finally:
         pool.close()
     if len(body) > limit:
-        raise BodyTooLarge(f"the response has more than {limit} bytes")
+        raise BodyTooLarge(f"the response is larger than {limit} bytes")
     return Fetched(response.status_code, response.headers, body)

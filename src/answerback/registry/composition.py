@@ -257,13 +257,13 @@ def check_auth(app: Registry, included: Iterable[Registry]) -> None:
         if app.auth is None:
             raise ValueError(
                 f"{each.name!r} has auth=, but {app.name!r}, which includes it, has none: "
-                f"give auth= to {app.name!r}"
+                f"pass auth= to {app.name!r} too"
             )
         if app.auth.anonymous and not each.auth.anonymous:
             raise ValueError(
                 f"{each.name!r} requires a token, but {app.name!r}, which includes it, does not: "
-                f"set anonymous=False in auth= of {app.name!r}, or give "
-                f"{each.name!r} requires=[login()] and set anonymous=True in its auth="
+                f"set anonymous=False in the auth= of {app.name!r}, or add requires=[login()] to "
+                f"{each.name!r} and set anonymous=True in its auth="
             )
 
 

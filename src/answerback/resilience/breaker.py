@@ -191,7 +191,7 @@ class Breaker(Part):
         before = self.store.state
         opened = self.store.leave(ticket, failed)
         if opened:
-            text = "breaker %r is open: the service failed; its calls are refused for %g seconds"
+            text = "breaker %r is open: the service failed; calls to it are refused for %g seconds"
             fields = {"service": self.service, "breaker": "opened"}
             logger().warning(text, self.service, self.reset, extra=fields)
         elif failed is False and before != "closed" and before != self.store.state:

@@ -66,7 +66,7 @@ def key_id(key: bytes) -> bytes:
 
 
 def place_of(*parts: str) -> bytes:
-    """Return the place of a sealed value: app, owner, id and column."""
+    """Return the location of a sealed value: app, owner, id and column."""
     return "\0".join(parts).encode()
 
 

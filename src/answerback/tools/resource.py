@@ -60,7 +60,7 @@ class _Variable(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """What one group in the pattern matches: a variable's value, or several variables' pairs."""
+    """One group in the pattern; it matches one variable, or the pairs of several variables."""
 
     variables: tuple[_Variable, ...]
     separator: str

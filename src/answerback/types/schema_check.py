@@ -301,7 +301,7 @@ def _values_by_depth(data: Any) -> Iterator[int]:
 _MAX_FAULTS = 5
 _MAX_BYTES = 512 * 1024
 _MAX_ERROR_CHECKS, _MAX_QUOTED = 10_000, 1_000_000
-"""All errors are reported up to this many checks and this many values quoted by their errors."""
+"""All errors are reported if there are at most this many checks and quoted values."""
 _PATTERN_LIMITS = {"backtrack_limit": 1_000, "size_limit": 300_000}
 _WITHOUT_REFERENCES = 2
 """The `marshal` version that writes equal strings in full every time."""

@@ -160,7 +160,7 @@ def _leaf_fault(value: Any, path: str) -> InvalidOutput | None:
     except UnicodeEncodeError:
         return _fault(path, "text with an unpaired surrogate, which UTF-8 cannot encode")
     except UnencodableType:
-        hint = "; write list(…) around it" if isinstance(value, Iterator) else ""
+        hint = "; wrap it in list(…)" if isinstance(value, Iterator) else ""
         if isinstance(value, Awaitable):
             hint = "; write await before the call"
         return _fault(path, f"{type(value).__name__} cannot be written as JSON{hint}")
