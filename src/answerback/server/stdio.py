@@ -151,6 +151,8 @@ class StdioServer:
     def _run_on_loop(self) -> None:
         loop = self._loop.loop
         try:
+            if self._runtime.task_store is not None:
+                self._loop.run(self._start_tasks())
             loop.call_soon_threadsafe(self._begin)
             # A blocked loop does not notice that the client is gone.
             while not self._ended.wait(_LOOK_SECONDS) and not self._out.is_broken():
@@ -169,13 +171,14 @@ class StdioServer:
             raise
         self._end_lifespan()
 
+    async def _start_tasks(self) -> None:
+        """Run the tasks that are waiting since an earlier run."""
+        from ..tasks.service import task_service
+
+        task_service(self._runtime)
+
     def _begin(self) -> None:
         """Take over from the main thread, on the loop."""
-        if self._runtime.task_store is not None:
-            from ..tasks.service import task_service
-
-            # Tasks from an earlier run may be waiting.
-            task_service(self._runtime)
         if self._lifespan is not None:
             spawn(self._open(self._lifespan), self._opening)
         self._input.start(self._loop.loop)
@@ -509,17 +512,20 @@ class Input:
         os.close(empty)
 
     def _watch(self) -> None:
+        """Let the loop watch the descriptor; if it cannot, let a thread read."""
+        import asyncio
+
         assert self._loop is not None
-        try:
-            self._loop.add_reader(self._source, self._on_readable)
-            self._is_watched = True
-        except (OSError, NotImplementedError):
-            # epoll refuses regular files and /dev/null, and the loop of Windows refuses all files.
-            self._wanted = threading.Semaphore(1)
-            thread = threading.Thread(
-                target=self._read_in_thread, name="answerback-reader", daemon=True
-            )
-            thread.start()
+        # Windows can only watch sockets. uvloop would make the descriptor non-blocking, and the
+        # parent process or stdout may share it.
+        if os.name != "nt" and isinstance(self._loop, asyncio.SelectorEventLoop):
+            # epoll refuses regular files and /dev/null.
+            with suppress(PermissionError):
+                self._loop.add_reader(self._source, self._on_readable)
+                self._is_watched = True
+                return
+        self._wanted = threading.Semaphore(1)
+        threading.Thread(target=self._read_in_thread, name="answerback-reader", daemon=True).start()
 
     def _unwatch(self) -> None:
         if self._is_watched:
