@@ -534,19 +534,24 @@ class Input:
             self._is_watched = False
 
     def _on_readable(self) -> None:
-        # Some parents, such as Node, pass a non-blocking pipe.
-        with suppress(BlockingIOError):
-            self._lines.feed(self._read())
-            self.resume()
+        try:
+            chunk = self._read()
+        except BlockingIOError:
+            return  # Some parents, such as Node, pass a non-blocking pipe.
+        self._feed(chunk)
 
     def _read_in_thread(self) -> None:
         assert self._loop is not None
         assert self._wanted is not None
-        while not self._lines.has_ended:
+        chunk = b" "
+        while chunk:
             self._wanted.acquire()
-            # The loop is not using the lines now: it asked for more.
-            self._lines.feed(self._read())
-            self._loop.call_soon_threadsafe(self.resume)
+            chunk = self._read()
+            self._loop.call_soon_threadsafe(self._feed, chunk)
+
+    def _feed(self, chunk: bytes) -> None:
+        self._lines.feed(chunk)
+        self.resume()
 
     def _read(self) -> bytes:
         """Return the next bytes; none at the end. Raises BlockingIOError if there are none yet."""
