@@ -87,7 +87,7 @@ def test_the_end_of_input_declines_the_question(on_a_terminal: Run) -> None:
 def test_several_choices_are_separated_by_commas(on_a_terminal: Run) -> None:
     seen = on_a_terminal("call", "asking.py", "pick", typed=b"a, c\n")
 
-    assert seen.stdout.endswith("commas): a, c\n")
+    assert seen.stdout.endswith("comma-separated): a, c\n")
 
 
 def test_a_fields_label_cannot_drive_the_terminal(on_a_terminal: Run) -> None:

@@ -33,7 +33,7 @@ def effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(effects: Path) -> Iterator[Any]:
     """One connection for all tests; it is opened again after the server has died."""
-    with connect(hostile(effects), timeout=60) as found:
+    with connect(hostile(effects), timeout=600) as found:
         found.tools()
         yield found
 
