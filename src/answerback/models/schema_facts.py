@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..core.json_value import is_integer, is_number
-from ..types.schema_references import ELSEWHERE, follow, inner_schemas, same_value_schemas, target
+from ..types.schema_references import alternatives, follow, inner_schemas, target
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -177,12 +177,11 @@ def type_of_value(value: Any) -> str:
 
 def allows_null(schema: Any, root: dict[str, Any]) -> bool:
     """Return whether null fits *schema*, or one of its alternatives."""
-    for each in same_value_schemas(schema, root):
-        if ELSEWHERE.isdisjoint(each):
-            types = types_of(each)
-            fits = None in each.get("enum", (None,)) and (not types or "null" in types)
-            if fits or each.get("nullable") is True:
-                return True
+    for each in alternatives(schema, root):
+        types = types_of(each)
+        fits = None in each.get("enum", (None,)) and (not types or "null" in types)
+        if fits or each.get("nullable") is True:
+            return True
     return False
 
 

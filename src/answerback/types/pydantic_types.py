@@ -35,7 +35,7 @@ from .problems import (
     refusal,
     without_metadata,
 )
-from .schema_references import ELSEWHERE, same_value_schemas
+from .schema_references import alternatives
 
 # Strings in longer JSON are not read, because pydantic would validate it again for each.
 _LONG_JSON = 32_768
@@ -255,9 +255,7 @@ def accepted_names(node: Model) -> set[str]:
 def is_object_model(node: Model) -> bool:
     """Return whether all of the type's values are JSON objects."""
     schema = model_schema(node, mode="serialization")
-    alternatives = same_value_schemas(schema, schema)
-    leaves = [each for each in alternatives if ELSEWHERE.isdisjoint(each)]
-    return all(each.get("type") == "object" for each in leaves)
+    return all(each.get("type") == "object" for each in alternatives(schema, schema))
 
 
 def model_schema(node: Model, *, mode: Any) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Follows the references in a JSON Schema, and walks its schemas; never changes a schema.
 
-Schemas of others may be hostile, so every function takes bounded time. A reference that leaves the
-document is never followed. Schemas are expected as parsed JSON: dicts, lists and scalars.
+Foreign schemas may be hostile: no function takes more than linear time, and references that leave
+the document are not followed. An inner `$id`, which would change what references mean, is ignored.
+Schemas are parsed JSON: dicts, lists and scalars.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ _MAX_CHARACTERS = 1_000
 """The maximum length of a reference, which also limits the steps of its pointer."""
 _MAX_REFERENCES = 100
 """How many references in a row are followed; they may form a cycle."""
-ELSEWHERE = frozenset({"$ref", "anyOf", "oneOf"})
-"""The keywords of schemas that leave it to other schemas which values are allowed."""
 
 
 def path_to(reference: object, root: dict[str, Any]) -> list[Any] | None:
@@ -57,8 +56,7 @@ def target(reference: object, root: dict[str, Any]) -> Any:
 def follow(schema: Any, root: dict[str, Any]) -> dict[str, Any] | None:
     """Return the schema at the end of a chain of references; the keywords beside them are ignored.
 
-    True becomes an empty schema. Return None if the chain does not end at a schema that allows
-    anything.
+    True becomes an empty schema. Return None for False, and if the chain leads to no schema.
     """
     for _ in range(_MAX_REFERENCES):
         if not isinstance(schema, dict):
@@ -91,6 +89,13 @@ def same_value_schemas(
         for union in unions:
             if isinstance(members := each.get(union), list):
                 waiting += members
+
+
+def alternatives(schema: Any, root: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the schemas in a union, at any depth and by reference; a plain schema yields itself."""
+    for each in same_value_schemas(schema, root):
+        if not each.keys() & {"$ref", "anyOf", "oneOf"}:
+            yield each
 
 
 def inner_schemas(schema: Any) -> Iterator[dict[str, Any]]:
