@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 _MAX_CHARACTERS = 1_000
 """The maximum length of a reference, which also limits the steps of its pointer."""
@@ -26,13 +27,9 @@ def path_to(reference: object, root: dict[str, Any]) -> list[Any] | None:
     base, _, pointer = reference.partition("#")
     if base not in ("", str(root.get("$id", "")).rstrip("#")) or pointer[:1] not in ("", "/"):
         return None
-    if "%" in pointer:
-        from urllib.parse import unquote
-
-        pointer = unquote(pointer)
     found: Any = root
     path = [found]
-    for step in pointer.split("/")[1:]:
+    for step in unquote(pointer).split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(found, dict):
             found = found.get(name)
