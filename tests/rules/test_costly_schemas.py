@@ -34,6 +34,20 @@ COSTLY = {
         chain(25, lambda ref: {"anyOf": [ref, ref], "unevaluatedProperties": False}),
         {},
     ),
+    "pointers with signs": (
+        {
+            "$ref": "#/$defs/all/allOf/+0",
+            "$defs": {
+                "all": {
+                    "allOf": [
+                        {"allOf": [{"$ref": f"#/$defs/all/allOf/+{at + 1}"}] * 2} if at < 40 else {}
+                        for at in range(41)
+                    ]
+                }
+            },
+        },
+        {},
+    ),
     "a long chain": (chain(50_000, lambda ref: {"allOf": [ref]}), {}),
     "a wide allOf": ({"allOf": [{"type": "object"}] * 50_000}, {}),
     "recursion that doubles": (

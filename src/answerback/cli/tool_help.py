@@ -11,6 +11,7 @@ import msgspec
 
 from ..tools.tool import Tool
 from ..types.json_schema import format_in_words
+from ..types.schema_references import follow
 from .program import aligned, printable_line
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ _TYPE_NAMES = {"string": "text", "boolean": "yes/no"}
 _TYPE_EXAMPLES = {"string": "text", "boolean": True, "null": None, "object": {}, "array": []}
 _NUMBER_EXAMPLES = {"integer": 1, "number": 1.5}
 _MAX_DEPTH = 9
-_MAX_REFERENCES = 10
 _MAX_DESCRIBED_DEPTH = 3
 _MAX_PLACEHOLDER = 30
 _MAX_COLUMN = 40
@@ -115,7 +115,7 @@ def section(noun: str, rows: Sequence[tuple[str, str]]) -> str:
 
 def _choices(schema: Json, root: JsonObject, depth: int = 0) -> Iterator[str]:
     """Yield the values that can be typed: types in capitals, literal values unchanged."""
-    match _resolve(schema, root):
+    match follow(schema, root):
         case {"const": value}:
             yield _shell_literal(value)
         case {"enum": values}:
@@ -135,7 +135,7 @@ def _describe_schema(
     schema: Json, root: JsonObject, *, members: bool = False, depth: int = 0
 ) -> str:
     """Describe the values that a schema accepts; with *members*, name the members of objects."""
-    found = _resolve(schema, root)
+    found = follow(schema, root) or {}
     # Schemas can be recursive.
     if depth > _MAX_DESCRIBED_DEPTH:
         return "value"
@@ -167,7 +167,7 @@ def _describe_schema(
 
 def _example_value(schema: Json, root: JsonObject) -> str:
     """Return a value that the schema accepts, as written in a shell."""
-    if "contentEncoding" in _resolve(schema, root):
+    if "contentEncoding" in (follow(schema, root) or {}):
         return "@file"
     value = _example(schema, root, 0)
     if isinstance(value, bool):
@@ -179,7 +179,7 @@ def _example_value(schema: Json, root: JsonObject) -> str:
 
 def _example(schema: Json, root: JsonObject, depth: int) -> Json:
     """Return an example, as short as possible below the first level: types can be recursive."""
-    found = _resolve(schema, root)
+    found = follow(schema, root) or {}
     match found:
         case {"examples": [value, *_]} | {"const": value} | {"enum": [value, *_]}:
             return value
@@ -218,20 +218,6 @@ def _string_format(schema: JsonObject) -> str | None:
     if schema.get("format") in _FORMATS:
         return str(schema["format"])
     return format_in_words(schema.get("description"))
-
-
-def _resolve(schema: Json, root: JsonObject) -> JsonObject:
-    """Follow `$ref`; a circular reference counts as an object.
-
-    True, which accepts any value, becomes an empty schema.
-    """
-    for _ in range(_MAX_REFERENCES):
-        if not isinstance(schema, dict):
-            return {}
-        if "$ref" not in schema:
-            return schema
-        schema = root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {})
-    return {"type": "object"}
 
 
 def _shell_literal(value: Json) -> str:

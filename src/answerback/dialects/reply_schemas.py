@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from ..contract import Dialect
 from ..types.json_schema import rename_refs, schemas
+from ..types.schema_references import used_definitions
 
 Object: TypeAlias = dict[str, Any]
 Pixels: TypeAlias = int
@@ -286,14 +287,7 @@ def dialect_schema(dialect: Dialect) -> Schema:
         schema["description"] = _REST_DESCRIPTION
         options.append(_REST_DATA)
         found["RestError"]["additionalProperties"] = False
-    # Only the schemas in *names*, and all schemas that they refer to.
-    waiting, reached = list(names), set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting += [ref.rpartition("/")[2] for ref in _refs(found[name])]
-    definitions = {name: found[name] for name in sorted(reached)}
+    definitions = used_definitions(options, found, "#/$defs/")
     return schema | {"anyOf": options, "$defs": definitions}
 
 
@@ -303,12 +297,3 @@ def convention_schema() -> Schema:
         Path(__file__).with_name("envelope.convention.json").read_bytes()
     )
     return schema
-
-
-def _refs(schema: Any) -> list[str]:
-    if isinstance(schema, list):
-        return [ref for each in schema for ref in _refs(each)]
-    if not isinstance(schema, dict):
-        return []
-    here = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
-    return here + [ref for each in schema.values() for ref in _refs(each)]

@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import msgspec
 
 from ..core.reply import Cut
+from ..types.schema_references import follow, target
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -54,40 +55,20 @@ class ValueSchemas:
                 return None
             found = {**each, **found}
             if "$ref" in each:
-                waiting.append(self._target(each["$ref"]))
+                waiting.append(target(each["$ref"], self._root))
             waiting += each.get("allOf", ())
             for union in ("anyOf", "oneOf"):
                 if union in each:
                     waiting.append(self._member(each[union], encoded))
         return None
 
-    def _target(self, reference: object) -> object:
-        """Return the schema that a reference points to, or None if it is not in this document."""
-        if not isinstance(reference, str) or not reference.startswith("#"):
-            return None
-        target: object = self._root
-        for step in reference.removeprefix("#").split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            target = target.get(name) if isinstance(target, dict) else None
-        return target
-
     def _member(self, members: Iterable[object], encoded: bytes) -> object:
         """Return the first member of a union that a value may match, or None if there is none."""
         names = decode_members(encoded) if encoded.startswith(b"{") else {}
         for member in members:
-            found = self.resolved_member(member)
+            found = follow(member, self._root)
             if found is not None and _may_be(found, encoded, names):
                 return member
-        return None
-
-    def resolved_member(self, member: object) -> Schema | None:
-        """Return a union member with its references resolved."""
-        for _ in range(_MAX_STEPS):
-            if not isinstance(member, dict):
-                return {} if member is True else None
-            if "$ref" not in member:
-                return member
-            member = self._target(member["$ref"])
         return None
 
 

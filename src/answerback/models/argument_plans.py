@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..errors import INVALID_ARGUMENTS, InvalidInput
-from .schema_facts import target, type_of_value
+from ..types.schema_references import follow
+from .schema_facts import type_of_value
 
 KEY, VALUE = "key", "value"
 """The members of a pair; a map becomes a list of pairs if a provider does not accept maps."""
@@ -66,11 +67,11 @@ Plan: TypeAlias = ObjectPlan | MapPlan | ArrayPlan | TuplePlan | UnionPlan | Ref
 
 
 class Decoder(msgspec.Struct, frozen=True):
-    """A decoder for one tool's arguments; *plans* and *defs* are for its definitions, by name."""
+    """A decoder for one tool's arguments; *plans* and the schema *root* have its definitions."""
 
     plan: Plan = None
     plans: dict[str, Plan] = {}
-    defs: dict[str, Any] = {}
+    root: dict[str, Any] = {}
 
     def decode(self, value: Any) -> Any:
         """Return the arguments that the tool expects; *value* is not changed.
@@ -101,7 +102,7 @@ class Decoder(msgspec.Struct, frozen=True):
                 return self._tuple(value, plan, known)
             case UnionPlan(branches):
                 for schema, inner in branches:
-                    if fits(value, schema, self.defs, known):
+                    if fits(value, schema, self.root, known):
                         return self._decode(value, inner, known)
         return value
 
@@ -138,20 +139,20 @@ def item_name(at: int) -> str:
     return f"item{at}"
 
 
-def fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], known: Known) -> bool:
+def fits(value: Any, schema: Mapping[str, Any], root: dict[str, Any], known: Known) -> bool:
     """Return whether *value* has the types and members of a converted schema.
 
     *known* caches the results for one call: recursive alternatives repeat the same checks.
     """
-    schema = target(schema, defs)
+    schema = follow(schema, root) or {}
     key = (id(value), id(schema))
     if key not in known:
-        known[key] = _fits(value, schema, defs, known)
+        known[key] = _fits(value, schema, root, known)
     return known[key]
 
 
-def _fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], known: Known) -> bool:
-    if "anyOf" in schema and not any(fits(value, each, defs, known) for each in schema["anyOf"]):
+def _fits(value: Any, schema: Mapping[str, Any], root: dict[str, Any], known: Known) -> bool:
+    if "anyOf" in schema and not any(fits(value, each, root, known) for each in schema["anyOf"]):
         return False
     if not has_type(value, schema.get("type")):
         return False
@@ -166,10 +167,10 @@ def _fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], known:
         if schema.get("additionalProperties") is False and not value.keys() <= properties.keys():
             return False
         return all(
-            fits(value[name], properties[name], defs, known) for name in value.keys() & properties
+            fits(value[name], properties[name], root, known) for name in value.keys() & properties
         )
     if isinstance(value, list) and isinstance(schema.get("items"), dict):
-        return all(fits(each, schema["items"], defs, known) for each in value)
+        return all(fits(each, schema["items"], root, known) for each in value)
     return True
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from .schema_facts import inner_schemas
+from ..types.schema_references import inner_schemas, target
 
 Provider: TypeAlias = Literal["openai", "openai_responses", "anthropic", "gemini"]
 
@@ -235,7 +235,7 @@ class StrictLimits:
         self.limits = limits
         self.tools = self.optional = self.unions = 0
 
-    def refusal(self, schema: Mapping[str, Any]) -> str | None:
+    def refusal(self, schema: dict[str, Any]) -> str | None:
         """Return why a schema would exceed a limit; if it does not, count it and return None."""
         limits = self.limits
         try:
@@ -261,9 +261,9 @@ class StrictLimits:
         return None
 
 
-def measure(schema: Mapping[str, Any], large: int = 0) -> SchemaSize:
+def measure(schema: dict[str, Any], large: int = 0) -> SchemaSize:
     """Count what providers limit; an enum with more than *large* values counts as large."""
-    size = SchemaSize(depth=_depth(schema, schema.get("$defs", {}), {}))
+    size = SchemaSize(depth=_depth(schema, schema, {}))
     size.characters = sum(map(len, schema.get("$defs", {})))
     for each in inner_schemas(schema):
         properties = each.get("properties")
@@ -287,17 +287,16 @@ def measure(schema: Mapping[str, Any], large: int = 0) -> SchemaSize:
     return size
 
 
-def _depth(schema: Any, defs: Mapping[str, Any], known: dict[str, int]) -> int:
+def _depth(schema: Any, root: dict[str, Any], known: dict[str, int]) -> int:
     """Return the number of object levels; a recursive definition is counted once."""
     if not isinstance(schema, Mapping):
         return 0
     if isinstance(ref := schema.get("$ref"), str):
-        name = ref.rpartition("/")[2]
-        if name not in known:
+        if ref not in known:
             # Inside itself, a definition counts as zero.
-            known[name] = 0
-            known[name] = _depth(defs.get(name), defs, known)
-        return known[name]
+            known[ref] = 0
+            known[ref] = _depth(target(ref, root), root, known)
+        return known[ref]
     inner = [*schema.get("anyOf", ()), schema.get("items"), *schema.get("properties", {}).values()]
-    below = max((_depth(each, defs, known) for each in inner), default=0)
+    below = max((_depth(each, root, known) for each in inner), default=0)
     return below + (schema.get("type") == "object")

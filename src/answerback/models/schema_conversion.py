@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from ..core.json_value import is_integer
+from ..types.schema_references import target
 from .argument_plans import (
     KEY,
     VALUE,
@@ -37,7 +38,6 @@ from .schema_facts import (
     are_disjoint,
     merged,
     recursive_pointers,
-    resolve,
     type_of_value,
     types_of,
     well_formed,
@@ -105,11 +105,10 @@ class Conversion:
         return pointer in self._recursive
 
     def resolve(self, pointer: str, path: str) -> Schema:
-        try:
-            return resolve(self.document, pointer)
-        except (LookupError, TypeError, ValueError):
-            self.cannot(path, f"refers to {pointer!r}, which is not in the schema")
-            return {}
+        found = target(pointer, self.document)
+        if found is None:
+            self.cannot(path, f"refers to {pointer[:200]!r}, which is not in the schema")
+        return found if isinstance(found, Mapping) else {}
 
     def _root_object(self, schema: Schema) -> dict[str, Any]:
         """Return the root as one object, without `$ref` or alternatives."""
@@ -176,7 +175,7 @@ def convert_schema(schema: Schema, rules: SchemaRules) -> Converted:
         converted, plan = _object(state, state.root, ROOT)
         if state.defs:
             converted["$defs"] = state.defs
-        return Converted(converted, Decoder(plan, state.plans, state.defs), tuple(state.changes))
+        return Converted(converted, Decoder(plan, state.plans, converted), tuple(state.changes))
     except SchemaRefused as exc:
         why = str(exc)
     except RecursionError:
@@ -234,13 +233,13 @@ def _node(state: Conversion, schema: Any, path: str) -> tuple[dict[str, Any], Pl
 
 def _reference(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any], Plan]:
     pointer = schema["$ref"]
-    target = state.resolve(pointer, path)
+    referred = state.resolve(pointer, path)
     rest = {key: each for key, each in schema.items() if key != "$ref" and key not in _DRAFT}
-    recursive = bool(target) and state.is_recursive(pointer)
+    recursive = bool(referred) and state.is_recursive(pointer)
     if recursive and not state.rules.recursion:
         state.cannot(path, f"refers to {pointer!r}, which contains itself")
-    if not recursive and (rest or not target):
-        return _node(state, {**target, **rest}, path)
+    if not recursive and (rest or not referred):
+        return _node(state, {**referred, **rest}, path)
     if pointer not in state.def_names:
         wanted = re.sub(r"[^a-zA-Z0-9_.-]", "_", pointer.rpartition("/")[2]) or "root"
         taken = set(state.def_names.values())
@@ -252,7 +251,7 @@ def _reference(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, 
         # The name is reserved before the conversion, which may reach this reference again.
         state.def_names[pointer] = name
         state.defs[name], state.plans[name] = {}, None
-        converted, plan = _node(state, target, name)
+        converted, plan = _node(state, referred, name)
         state.defs[name].update(converted)
         state.plans[name] = plan
     name = state.def_names[pointer]
@@ -299,7 +298,7 @@ def _union(
     # The decoder chooses the plan of the alternative that fits.
     for at, (one, plan) in enumerate(found):
         for other, other_plan in found[:at]:
-            if plan != other_plan and not are_disjoint(one, other, state.defs):
+            if plan != other_plan and not are_disjoint(one, other, {"$defs": state.defs}):
                 state.cannot(path, "has alternatives that cannot be told apart")
     return out, UnionPlan(tuple(found))
 

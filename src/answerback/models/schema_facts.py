@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any, TypeAlias
-from urllib.parse import unquote
 
 import msgspec
 
 from ..core.json_value import is_integer, is_number
+from ..types.schema_references import alternatives, follow, inner_schemas, target
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -99,40 +99,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def resolve(root: Schema, pointer: str) -> Schema:
-    """Return the schema that a `$ref` within the document points to; raises LookupError."""
-    if not pointer.startswith("#"):
-        raise LookupError(pointer)
-    if "%" in pointer:
-        pointer = unquote(pointer)
-    found: Any = root
-    for part in pointer[1:].split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        found = found[int(key)] if isinstance(found, list) else found[key]
-    return found if isinstance(found, Mapping) else {}
-
-
-def _found(root: Schema, pointer: str) -> Schema:
-    """Return the schema at *pointer*, or an empty one."""
-    try:
-        return resolve(root, pointer)
-    except (LookupError, TypeError, ValueError):
-        return {}
-
-
-def inner_schemas(schema: Any) -> Iterator[Any]:
-    """Yield *schema* and all objects below it."""
-    waiting = [schema]
-    while waiting:
-        found = waiting.pop()
-        if isinstance(found, Mapping):
-            yield found
-            waiting.extend(found.values())
-        elif isinstance(found, list | tuple):
-            waiting.extend(found)
-
-
-def recursive_pointers(root: Schema, limit: int) -> frozenset[str] | None:
+def recursive_pointers(root: dict[str, Any], limit: int) -> frozenset[str] | None:
     """Return a document's references that lead back to themselves, or to others that do.
 
     Return None if the definitions have more than *limit* schemas in total.
@@ -155,11 +122,11 @@ def recursive_pointers(root: Schema, limit: int) -> frozenset[str] | None:
     return frozenset(pointer for pointer, count in left.items() if count)
 
 
-def _references(root: Schema, limit: int) -> dict[str, set[str]] | None:
+def _references(root: dict[str, Any], limit: int) -> dict[str, set[str]] | None:
     """Map each of a document's references to the references in its target; None above *limit*."""
     graph: dict[str, set[str]] = {}
     visited = 0
-    waiting: list[tuple[str | None, Schema]] = [(None, root)]
+    waiting: list[tuple[str | None, Any]] = [(None, root)]
     while waiting:
         pointer, schema = waiting.pop()
         refs = set()
@@ -173,7 +140,7 @@ def _references(root: Schema, limit: int) -> dict[str, set[str]] | None:
             graph[pointer] = refs
         for each in [ref for ref in refs if ref not in graph]:
             graph[each] = set()
-            waiting.append((each, _found(root, each)))
+            waiting.append((each, target(each, root)))
     return graph
 
 
@@ -208,26 +175,14 @@ def type_of_value(value: Any) -> str:
     return "object" if isinstance(value, Mapping) else "array"
 
 
-def allows_null(schema: Any, root: Schema, seen: set[str] | None = None) -> bool:
-    """Return whether null fits; *seen* holds the references already known not to allow it."""
-    seen = set() if seen is None else seen
-    if schema is True or schema == {}:
-        return True
-    if not isinstance(schema, Mapping):
-        return False
-    if isinstance(pointer := schema.get("$ref"), str):
-        if pointer in seen:
-            return False
-        seen.add(pointer)
-        return allows_null(_found(root, pointer), root, seen)
-    if branches := schema.get("anyOf") or schema.get("oneOf"):
-        return any(allows_null(each, root, seen) for each in branches)
-    if schema.get("nullable") is True:
-        return True
-    types = types_of(schema)
-    if "enum" in schema and None not in schema["enum"]:
-        return False
-    return not types or "null" in types
+def allows_null(schema: Any, root: dict[str, Any]) -> bool:
+    """Return whether null fits *schema*, or one of its alternatives."""
+    for each in alternatives(schema, root):
+        types = types_of(each)
+        fits = None in each.get("enum", (None,)) and (not types or "null" in types)
+        if fits or each.get("nullable") is True:
+            return True
+    return False
 
 
 def merged(schemas: Sequence[Schema]) -> dict[str, Any] | None:
@@ -275,14 +230,14 @@ def alternatives_merged(base: Schema, branches: Sequence[Schema]) -> dict[str, A
     return result
 
 
-def are_disjoint(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool:
-    """Return whether no value fits both converted schemas."""
-    one, other = target(one, defs), target(other, defs)
+def are_disjoint(one: Schema, other: Schema, root: dict[str, Any], depth: int = 6) -> bool:
+    """Return whether no value fits both converted schemas; *root* has their definitions."""
+    one, other = follow(one, root) or {}, follow(other, root) or {}
     if depth == 0:
         return False
     for first, second in ((one, other), (other, one)):
         if "anyOf" in first:
-            return all(are_disjoint(each, second, defs, depth - 1) for each in first["anyOf"])
+            return all(are_disjoint(each, second, root, depth - 1) for each in first["anyOf"])
     types, others = _wide_types(one), _wide_types(other)
     if types and others and not types & others:
         return True
@@ -299,17 +254,8 @@ def are_disjoint(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bo
         return True
     both = required & also_required & members.keys() & other_members.keys()
     return any(
-        are_disjoint(members[name], other_members[name], defs, depth - 1) for name in sorted(both)
+        are_disjoint(members[name], other_members[name], root, depth - 1) for name in sorted(both)
     )
-
-
-def target(schema: Schema, defs: Schema) -> Schema:
-    """Follow `$ref` to a definition; a reference that leads back to itself accepts any value."""
-    for _ in range(len(defs) + 1):
-        if "$ref" not in schema:
-            return schema
-        schema = defs.get(schema["$ref"].rpartition("/")[2], {})
-    return {}
 
 
 def _wide_types(schema: Schema) -> set[str]:

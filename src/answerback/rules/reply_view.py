@@ -19,6 +19,7 @@ from ..core.versions import Version
 from ..dialects.common import without_added
 from ..dialects.verdicts import is_failure_json, json_in_text
 from ..errors import MissingExtraError
+from ..types.schema_references import same_value_schemas
 
 # Only the beginning of a string is quoted, and secrets are recognised by their beginning.
 _MAX_MASKED = 4096
@@ -123,23 +124,9 @@ def is_declared(data: Any, schema: dict[str, Any]) -> bool:
 
 def named_members(schema: Any, root: dict[str, Any]) -> set[str]:
     """Return the members that a schema in *root* names, including by reference or in a union."""
-    names: set[str] = set()
-    seen: set[int] = set()
-    waiting = [schema]
-    while waiting:
-        each = waiting.pop()
-        if not isinstance(each, dict) or id(each) in seen:
-            continue
-        seen.add(id(each))
-        if isinstance(properties := each.get("properties"), dict):
-            names |= properties.keys()
-        for union in ("allOf", "anyOf", "oneOf"):
-            if isinstance(options := each.get(union), list):
-                waiting += options
-        definitions = root.get("$defs")
-        if isinstance(reference := each.get("$ref"), str) and isinstance(definitions, dict):
-            waiting.append(definitions.get(reference.removeprefix("#/$defs/")))
-    return names
+    found = same_value_schemas(schema, root, ("allOf", "anyOf", "oneOf"))
+    members = [each.get("properties") for each in found]
+    return {name for each in members if isinstance(each, dict) for name in each}
 
 
 _MESSAGE_MEMBERS = (

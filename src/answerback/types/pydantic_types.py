@@ -35,6 +35,7 @@ from .problems import (
     refusal,
     without_metadata,
 )
+from .schema_references import alternatives
 
 # Strings in longer JSON are not read, because pydantic would validate it again for each.
 _LONG_JSON = 32_768
@@ -254,16 +255,7 @@ def accepted_names(node: Model) -> set[str]:
 def is_object_model(node: Model) -> bool:
     """Return whether all of the type's values are JSON objects."""
     schema = model_schema(node, mode="serialization")
-    return _is_object(schema, schema.get("$defs", {}))
-
-
-def _is_object(schema: dict[str, Any], defs: dict[str, Any]) -> bool:
-    if "$ref" in schema:
-        return _is_object(defs[schema["$ref"].rpartition("/")[2]], defs)
-    members = schema.get("anyOf") or schema.get("oneOf")
-    if members:
-        return all(_is_object(member, defs) for member in members)
-    return schema.get("type") == "object"
+    return all(each.get("type") == "object" for each in alternatives(schema, schema))
 
 
 def model_schema(node: Model, *, mode: Any) -> dict[str, Any]:

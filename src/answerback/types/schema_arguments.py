@@ -22,6 +22,7 @@ from .problems import (
     member,
 )
 from .schema_check import BrokenSchema, CompiledSchema, TooCostly, compile_schema, shown_message
+from .schema_references import follow, inner_schemas
 
 _TYPES: dict[str, Any] = {
     "boolean": bool,
@@ -48,7 +49,7 @@ def parameters_of(schema: dict[str, Any], names: Iterable[str] = ()) -> list[Par
 
 
 def _annotation(schema: Any, root: dict[str, Any], depth: int) -> Any:
-    schema = _resolved(schema, root)
+    schema = follow(schema, root) or {}
     if depth > _MAX_DEPTH:
         return Any
     options = schema.get("anyOf") or schema.get("oneOf")
@@ -68,19 +69,6 @@ def _annotation(schema: Any, root: dict[str, Any], depth: int) -> Any:
     if kind == "string" and schema.get("contentEncoding") == "base64":
         return bytes
     return _TYPES.get(kind, Any) if isinstance(kind, str) else Any
-
-
-def _resolved(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
-    """Follow references to the schema's own definitions; other references yield an empty schema."""
-    for _ in range(_MAX_DEPTH):
-        if not isinstance(schema, dict):
-            return {}
-        reference = schema.get("$ref")
-        if not isinstance(reference, str):
-            return schema
-        place, _, name = reference.removeprefix("#/").partition("/")
-        schema = root.get(place, {}).get(name) if place in ("$defs", "definitions") else None
-    return {}
 
 
 _TOO_LARGE = "it does not match the schema, but is too large to say where"
@@ -165,15 +153,8 @@ class SchemaOutput(Output):
         super().__init__(annotation)
         self._compiled: CompiledSchema = compile_schema(schema)
         # The names of all properties; these are not data.
-        self._known: set[str] = set()
-        waiting: list[Any] = [schema]
-        for each in waiting:
-            if isinstance(each, dict):
-                if isinstance(found := each.get("properties"), dict):
-                    self._known |= found.keys()
-                waiting += each.values()
-            elif isinstance(each, list):
-                waiting += each
+        found = [each.get("properties") for each in inner_schemas(schema)]
+        self._known = {name for each in found if isinstance(each, dict) for name in each}
 
     def encode(self, value: Any) -> tuple[bytes, Any]:
         """Return compact JSON for *value*, and the value; raises InvalidOutput."""

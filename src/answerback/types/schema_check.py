@@ -13,12 +13,12 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from math import prod
 from typing import Any
-from urllib.parse import unquote
 
 import msgspec
 
 from ..core.secrets import is_secret_name, mask
 from ..errors import needs_extra
+from .schema_references import path_to
 
 with needs_extra("lint"):
     import jsonschema_rs
@@ -196,22 +196,13 @@ class SchemaCost:
         if not isinstance(reference, str):
             return []
         self._has_reference = True
-        base, _, pointer = reference.partition("#")
-        root_id = str(self._root.get("$id", "")).rstrip("#")
-        if base not in ("", root_id) or (pointer and not pointer.startswith("/")):
+        path = path_to(reference, self._root)
+        if path is None:
             raise TooCostly(f"a reference to {reference[:200]} is not followed")
-        found: Any = self._root
-        for step in unquote(pointer).split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, dict):
-                found = found.get(name)
-            elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-                found = found[int(name)]
-            else:
-                # The validator reports unresolvable references.
-                found = None
-            self._notice_id(found)
-        return [found]
+        for each in path:
+            self._notice_id(each)
+        # None if there is no such schema, which the validator reports.
+        return path[-1:]
 
     def _notice_id(self, schema: Any) -> None:
         """Note an `$id` below the root: references there point elsewhere."""

@@ -26,6 +26,7 @@ from ...tools.docstrings import parse
 from ...tools.tool import Tool
 from ...types.json_schema import add_description, default_keyword, rename_refs, schemas
 from ...types.json_text import ENCODER
+from ...types.schema_references import references, used_definitions
 from .routes import PUBLIC
 
 Schema = dict[str, Any]
@@ -47,22 +48,6 @@ def object_schema(properties: Schema, required: Sequence[str] | None = None) -> 
     return {"type": "object", "properties": properties, "required": names}
 
 
-def used_components(start: Json, components: Components, prefix: str) -> Components:
-    """Return the components that *start* refers to, directly or indirectly, sorted by name.
-
-    *prefix* is the part of a reference before the name.
-    """
-    pending = list(_references(start, prefix))
-    used: set[str] = set()
-    while pending:
-        name = pending.pop()
-        # An author's example may have a "$ref" member that is not a reference.
-        if name in components and name not in used:
-            used.add(name)
-            pending.extend(_references(components[name], prefix))
-    return {name: components[name] for name in sorted(used)}
-
-
 def tool_schemas(
     tools: Sequence[Tool], reserved: Collection[str]
 ) -> tuple[list[tuple[Schema, Schema | None]], Components]:
@@ -82,8 +67,8 @@ def tool_schemas(
     inputs, input_classes = schemas(all_types, _DEFS + "{name}", mode="validation")
     outputs, output_classes = schemas(all_types, _DEFS + "{name}", mode="serialization")
     inputs, outputs = inputs[: len(argument_types)], outputs[len(argument_types) :]
-    input_classes = used_components(inputs, input_classes, _DEFS)
-    output_classes = used_components(outputs, output_classes, _DEFS)
+    input_classes = used_definitions(inputs, input_classes, _DEFS)
+    output_classes = used_definitions(outputs, output_classes, _DEFS)
 
     names: dict[str, str] = {}
     for name in sorted(input_classes.keys() | output_classes.keys()):
@@ -113,11 +98,11 @@ class _GivenSchemas:
         """Return *schema*, or a reference to it as a component called *name*."""
         # References in a schema with an `$id` are not relative to the document.
         own = {key: each for key, each in schema.items() if key not in ("$id", "$schema")}
-        references = list(_references(own, "#"))
-        if not references:
+        inner = [each for each in references(own) if each.startswith("#")]
+        if not inner:
             return _with_arrays(own)
         name = _free_name(name, {*self._reserved, *self._components})
-        here = {f"#{each}": f"{SCHEMAS}{name}{each}" for each in references}
+        here = {each: f"{SCHEMAS}{name}{each[1:]}" for each in inner}
         self._components[name] = _with_arrays(rename_refs(own, here))
         return ref(name)
 
@@ -130,20 +115,7 @@ def _free_name(name: str, taken: Collection[str]) -> str:
 
 
 def _with_dependencies(name: str, components: Components) -> Components:
-    return used_components({"$ref": _DEFS + name}, components, _DEFS)
-
-
-def _references(node: Json, prefix: str) -> Iterator[str]:
-    """Yield the names that follow *prefix* in the references in *node*."""
-    if isinstance(node, list):
-        for item in node:
-            yield from _references(item, prefix)
-    elif isinstance(node, dict):
-        target = node.get("$ref")
-        if isinstance(target, str) and target.startswith(prefix):
-            yield target.removeprefix(prefix)
-        for value in node.values():
-            yield from _references(value, prefix)
+    return used_definitions({"$ref": _DEFS + name}, components, _DEFS)
 
 
 def _renamed(node: Json, names: dict[str, str]) -> Any:
@@ -641,8 +613,8 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
             called = paths[registry.contract.route + tool.name]["post"]
             paths |= task_paths(tool, called, media)
     paths |= page_paths(media)
-    responses = used_components(paths, shared_responses(media), RESPONSES)
-    schemas = used_components([paths, responses], classes | shared, SCHEMAS)
+    responses = used_definitions(paths, shared_responses(media), RESPONSES)
+    schemas = used_definitions([paths, responses], classes | shared, SCHEMAS)
     components = {"schemas": schemas, "responses": responses, "headers": HEADERS}
     schemes: Schema = {}
     security: list[Schema] = []
