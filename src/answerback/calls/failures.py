@@ -34,7 +34,7 @@ from .call import Call
 from .context import Context
 from .reply_check import checked_error, reply_to
 
-ErrorFunction: TypeAlias = Callable[[Any], ToolError | Reply[Any] | str | None]
+ErrorFunction: TypeAlias = Callable[[Any], "ToolError | Reply[Any] | str | None"]
 """Makes the error for an exception; may be a ToolError subclass. None leaves it masked."""
 
 # These already have a message for callers, or are mistakes that only the author can fix.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ..registry.declarations import registry_of
 from ..server.cgi import serve
 from ..server.process import take_stdin, take_stdout
 from .program import Program, write_stderr
@@ -22,4 +21,4 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     out, source = take_stdout(), take_stdin()
     if "REQUEST_METHOD" not in os.environ:
         write_stderr(_WITHOUT_SERVER.replace("COMMAND", program.command_line("cgi", target)))
-    return serve(lambda: registry_of(load()), os.environ, out, source)
+    return serve(load, os.environ, out, source)

@@ -35,7 +35,7 @@ from .faults import (
     raised_error,
 )
 from .frames import ServerFacts, StatefulEra, StatelessEra, Transport, param_headers
-from .remote_server import StartedTask, create_task, has_tasks, needs_task, task_result
+from .remote_server import StartedTask, cancel_when_made, has_tasks, needs_task, task_result
 from .results import RemoteTool, failed_call, resource_reply
 from .server_lists import ClientSubscriptions, ServerLists
 from .user_handlers import UserHandlers
@@ -242,18 +242,18 @@ class ClientSession:
         """
         name, known = asked.tool, self.lists.known
         if self._runs_as_task(name):
-            return await create_task(self, asked)
+            return await self._create_task(asked)
         try:
             result = await self.request(asked)
         except RpcError as error:
             if not needs_task(error, self.info):
                 raise
             self._as_tasks.add(name)
-            return await create_task(self, asked)
+            return await self._create_task(asked)
         if result.get("isError") is True and name not in known and has_tasks(self.info):
             await self.lists.schema_of(name, asked.deadline)
             if self._runs_as_task(name):
-                return await create_task(self, asked)
+                return await self._create_task(asked)
         return result
 
     def _runs_as_task(self, name: str) -> bool:
@@ -265,10 +265,23 @@ class ClientSession:
         """Call a tool as a task; raises ToolError."""
         asked = _call_request(name, given, options, Deadline(options.timeout))
         try:
-            result = await create_task(self, asked)
+            result = await self._create_task(asked)
         except (NoAnswer, RpcError) as error:
             raise raised_error(error) from None
         return StartedTask(self, options, name, result)
+
+    async def _create_task(self, asked: ClientRequest) -> JsonObject:
+        """Return a call's result, which may be a task; raises RpcError or NoAnswer.
+
+        If the caller is cancelled, the task is cancelled as soon as its id is known.
+        """
+        asked.params = {**asked.params, "task": {}}
+        creating = asyncio.ensure_future(self.request(asked))
+        try:
+            return await asyncio.shield(creating)
+        except asyncio.CancelledError:
+            self.spawn(cancel_when_made(self, creating))
+            raise
 
     async def reply_of(self, name: str, result: JsonObject, deadline: Deadline) -> Reply[Any]:
         """Read a tool's result; fetch its output schema if it is not known."""

@@ -256,21 +256,8 @@ async def task_result(
     return await RemoteTask(session, task, asked.progress).wait(asked.deadline)
 
 
-async def create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
-    """Return a call's result, which may be a task; raises RpcError or NoAnswer.
-
-    If the caller is cancelled, the task is cancelled as soon as its id is known.
-    """
-    asked.params = {**asked.params, "task": {}}
-    creating = asyncio.ensure_future(session.request(asked))
-    try:
-        return await asyncio.shield(creating)
-    except asyncio.CancelledError:
-        session.spawn(_cancel_when_made(session, creating))
-        raise
-
-
-async def _cancel_when_made(session: ClientSession, creating: asyncio.Future[JsonObject]) -> None:
+async def cancel_when_made(session: ClientSession, creating: asyncio.Future[JsonObject]) -> None:
+    """Cancel the task that a request creates, as soon as its id is known."""
     try:
         task = _task_in(await creating)
     except (NoAnswer, RpcError):

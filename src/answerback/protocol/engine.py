@@ -192,7 +192,8 @@ class Engine:
         outcome = await handle(call)
         if call.tool is None:
             raise self._unknown_tool(asked.name, peer)
-        if isinstance(outcome, Reply) and outcome.error is None:
+        # Bytes are the result of a call that became a task.
+        if isinstance(outcome, bytes) or (isinstance(outcome, Reply) and outcome.error is None):
             reply: Reply[Any] | bytes = outcome
         else:
             reply = self._reply_or_question("tool", call, peer, outcome)
@@ -228,12 +229,10 @@ class Engine:
             recall(peer, retry, _binding(kind, call, peer), self._signer())
 
     def _reply_or_question(
-        self, kind: str, call: Call, peer: McpPeer, outcome: Outcome | bytes
+        self, kind: str, call: Call, peer: McpPeer, outcome: Outcome
     ) -> Reply[Any] | bytes:
-        """Return the reply, a result that asks for the user's answers, or a task."""
-        if isinstance(outcome, bytes) or (
-            isinstance(outcome, Reply) and REFUSAL not in outcome.meta
-        ):
+        """Return the reply, or a result that asks for the user's answers."""
+        if isinstance(outcome, Reply) and REFUSAL not in outcome.meta:
             return outcome
         # Imported here, because most calls are not refused.
         from .refusals import input_required, refuse

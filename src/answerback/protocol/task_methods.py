@@ -123,13 +123,13 @@ class TaskMethods:
         return asked.task is not None
 
     async def _create(self, call: Call, asked: ToolCall, peer: McpPeer) -> Outcome | bytes:
-        ttl = None
+        ttl, key = None, _key(asked)
         if not peer.version.stateless and isinstance(asked.task, dict):
             milliseconds = asked.task.get("ttl")
             if is_number(milliseconds):
                 # An integer may be too large for a float.
                 ttl = min(milliseconds, _MAX_TTL) / 1000
-        made = await self.service.create(call, ttl=ttl, key=_key(asked))
+        made = await self.service.create(call, ttl=ttl, key=key)
         if not isinstance(made, TaskRecord):
             return made
         if peer.version.stateless:

@@ -16,7 +16,7 @@ from ..core.log import logger
 from ..core.reply import Reply, failure
 from ..dialects import HttpReply
 from ..errors import AnswerbackError, Interrupted
-from ..registry.declarations import Registry
+from ..registry.declarations import HasRegistry, Registry, registry_of
 from .http.routes import Routes, refuse_encoding, too_large
 from .process import Stdout
 
@@ -155,7 +155,7 @@ class RequestBody:
         return not self._length and "HTTP_TRANSFER_ENCODING" in self._environ
 
 
-def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: int = 0) -> int:
+def serve(load: Callable[[], HasRegistry], environ: Environ, out: Stdout, source: int = 0) -> int:
     """Answer the request, and return the exit status. Always writes a complete response.
 
     *source* is the file descriptor of the request's body.
@@ -173,7 +173,7 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
         signal.signal(signal.SIGINT, interrupt)
     status = 0
     try:
-        written = answer(load(), environ, body)
+        written = answer(registry_of(load()), environ, body)
     except KeyboardInterrupt:
         written, status = _INTERNAL_ERROR, _INTERRUPTED
     except BaseException as exc:  # The web server expects a response, whatever failed.

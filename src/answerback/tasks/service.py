@@ -64,12 +64,11 @@ class TaskService:
         self._waiters: dict[object, Callable[[str | None], None]] = {}
         self._waiting: Counter[str] = Counter()
         """How many requests are waiting for each task."""
-        self._watch: TaskWatch | None = None
-        self.runner = TaskRunner(runtime, self.store, self.wake, self._watch_closely)
+        self.runner = TaskRunner(runtime, self.store, self.wake)
         self.runner.use_loop()
         changes = self.store.changes()
         if changes is not None:
-            self._watch = TaskWatch(
+            self.runner.watch = TaskWatch(
                 self.store, changes, self.runner, lambda: bool(self._waiters), self.wake
             )
             runtime.checks["tasks"] = partial(_health, self.store, self.runner)
@@ -95,7 +94,7 @@ class TaskService:
             return await self.refuse(call, outcome)
         undo_count: Callable[[], None] | None = None
         try:
-            task = self.new_task(call, answers, ttl, checked_key(key))
+            task = self.new_task(call, answers, ttl, key)
             if call.tool is not None and call.tool.policy is not None:
                 undo_count = await call.tool.policy.count(call)
             stored = await self._to_the_end(self._start(task))
@@ -200,13 +199,8 @@ class TaskService:
         """
         key = object()
         self._waiters[key] = listener
-        self._watch_closely()
+        self.runner.watch_closely()
         return lambda: self._waiters.pop(key, None) and None
-
-    def _watch_closely(self) -> None:
-        """Poll more often for other processes' changes: a task started, or a client is waiting."""
-        if self._watch is not None:
-            self._watch.wake()
 
     async def stop(self, seconds: float | None = None) -> None:
         """Start no more tasks, and let the running ones finish within the shutdown time.
@@ -219,8 +213,8 @@ class TaskService:
         if seconds is None:
             seconds = self._runtime.registry.limits.shutdown
         await self.runner.stop(seconds)
-        if self._watch is not None:
-            self._watch.stop()
+        if self.runner.watch is not None:
+            self.runner.watch.stop()
         self.store.close()
 
     async def _start(self, task: TaskRecord) -> TaskRecord:
@@ -266,7 +260,7 @@ class TaskService:
     def new_task(
         self, call: Call, answers: Mapping[str, Any], ttl: float | None, key: str | None
     ) -> TaskRecord:
-        """Return the record for an admitted call."""
+        """Return the record for an admitted call; raises InvalidInput for an unusable *key*."""
         tool = call.tool
         assert tool is not None
         now = time()
@@ -282,6 +276,7 @@ class TaskService:
             owner=owner,
             user=task_user(user),
             fingerprint=fingerprint_of(call.name, call.arguments),
+            idempotency_key=checked_key(key),
             wire=call.wire,
             protocol=call.peer.protocol,
             caller=call.caller,
@@ -290,13 +285,12 @@ class TaskService:
             changed=now,
             expires=now + retention,
             answers=dict(answers),
-            idempotency_key=key,
             idempotent=bool(tool.settings.idempotent or tool.settings.read_only),
         )
 
     def remove_expired(self) -> None:
         # For a store that may block, the watch does this.
-        if self._watch is None:
+        if self.runner.watch is None:
             self.store.remove_expired()
 
     def wake(self, id: str | None) -> None:
@@ -318,7 +312,7 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
         return await service.refuse(call, outcome)
     store, runner = service.store, service.runner
     try:
-        record = _claimed_record(service, call, checked_key(key))
+        record = _claimed_record(service, call, key)
         service.remove_expired()
         try:
             stored = await runner.off_loop(store.add, record, service.limits)
@@ -377,7 +371,7 @@ async def _run_claimed(
     return outcome
 
 
-def _claimed_record(service: TaskService, call: Call, key: str | None) -> TaskRecord:
+def _claimed_record(service: TaskService, call: Call, key: str) -> TaskRecord:
     made = service.new_task(call, {}, None, key)
     return msgspec.structs.replace(
         made,

@@ -100,7 +100,6 @@ class TaskRunner:
         runtime: Runtime,
         store: TaskStore,
         on_change: Callable[[str], None],
-        on_start: Callable[[], None],
     ) -> None:
         self._wire_runtime = runtime
         self._store = store
@@ -112,7 +111,8 @@ class TaskRunner:
         self.keyed: set[str] = set()
         """The names that hold the claims of keyed calls."""
         self._on_change = on_change
-        self._on_start = on_start
+        self.watch: TaskWatch | None = None
+        """Follows other processes' changes; None if the store has none."""
         self.runs: dict[str, TaskRun] = {}
         """This worker's claimed tasks, by id."""
         self._size = limits.slots if runtime.task_slots is None else runtime.task_slots
@@ -127,6 +127,11 @@ class TaskRunner:
         loop = asyncio._get_running_loop()
         if loop is not None:
             self._loop = loop
+
+    def watch_closely(self) -> None:
+        """Poll more often for other processes' changes: a task started, or a client is waiting."""
+        if self.watch is not None:
+            self.watch.wake()
 
     def new_name(self) -> str:
         """Return the name for one claim, which the watch renews while the task is running here."""
@@ -164,11 +169,11 @@ class TaskRunner:
         loop = self._loop
         run = TaskRun(task, loop, self._report)
         self.runs[task.id] = run
-        self._on_start()
         if asyncio._get_running_loop() is loop:
             self._begin(run)
         else:
             loop.call_soon_threadsafe(self._begin, run)
+        self.watch_closely()
 
     def fill(self) -> None:
         """Claim and start as many waiting tasks as there are free slots; may block."""

@@ -161,16 +161,13 @@ class ArgumentsDecoder:
         self._names = [(each.target, each.name, *each.other_names) for each in parameters]
         self._other_names = {other: each.name for each in parameters for other in each.other_names}
         fields = [(each.target, self.nodes[each.name], each.required) for each in parameters]
+        rename = {each.target: each.name for each in parameters}
         # Imported on a tool's first call.
         from .msgspec_types import MsgspecTypes
 
         self._types = MsgspecTypes(lenient=lenient)
         self._struct = self._types.struct(
-            "Arguments",
-            fields,
-            rename={each.target: each.name for each in parameters},
-            forbid_unknown_fields=True,
-            kw_only=True,
+            "Arguments", fields, rename=rename, forbid_unknown_fields=True, kw_only=True
         )
         self.decode = self._types.decoder(self._struct).decode
 

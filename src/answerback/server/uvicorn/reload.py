@@ -17,23 +17,20 @@ import time
 import traceback
 from contextlib import suppress
 from importlib.util import cache_from_source
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from .listening import CannotListen, end_with_parent, write_line
 
 _CHILD = "ANSWERBACK_RELOAD"
 """The environment variable that marks a process as the child of a reloading parent."""
 _POLL_SECONDS = 0.25
-# Editors write a file in several steps, so changed files are checked again after this time.
+# Editors write a file in several steps, so files that change are scanned again after this time.
 _SETTLE_SECONDS = 0.05
 # The pause after a scan is at least this many times as long as the scan.
 _SCAN_SHARE = 10
 # How long running calls have to finish before a restart.
 _DRAIN_SECONDS = 5.0
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
-
-Files: TypeAlias = dict[str, tuple[int, int]]
-"""Each file's modification time and size."""
 
 
 class Inherited(NamedTuple):
@@ -83,11 +80,17 @@ class _Supervisor:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
         end_was_reported = False
+        now = self._files
         while not self._received:
-            start = time.monotonic()
+            start, before = time.monotonic(), now
             now = python_files(self._folder)
+            if now != before:
+                time.sleep(_SETTLE_SECONDS)
+                continue
             if now != self._files:
-                changed = self._settle(now)
+                paths = sorted(now.keys() | self._files.keys())
+                changed = [path for path in paths if now.get(path) != self._files.get(path)]
+                self._files = now
                 end_was_reported = not self._replace_child(changed) and end_was_reported
             elif not end_was_reported and (status := self._child.poll()) is not None:
                 end_was_reported = True
@@ -95,18 +98,6 @@ class _Supervisor:
             time.sleep(max(_POLL_SECONDS, (time.monotonic() - start) * _SCAN_SHARE))
         self._child.wait()
         return 128 + self._received if self._received == signal.SIGINT else 0
-
-    def _settle(self, now: Files) -> list[str]:
-        """Wait until the files stop changing, and return the names of those that changed."""
-        while True:
-            time.sleep(_SETTLE_SECONDS)
-            later = python_files(self._folder)
-            if later == now or self._received:
-                break
-            now = later
-        before, self._files = self._files, now
-        paths = sorted(before.keys() | now.keys())
-        return [path for path in paths if before.get(path) != now.get(path)]
 
     def _replace_child(self, changed: list[str]) -> bool:
         """Start another child, unless a file has a syntax error; return whether one was started."""
@@ -148,29 +139,20 @@ class _Supervisor:
         self._child.send_signal(signal.SIGINT if again else signal.SIGTERM)
 
 
-def python_files(folder: str) -> Files:
-    """Return the Python files in and below *folder*, except in hidden folders and environments."""
-    found: Files = {}
+def python_files(folder: str) -> dict[str, tuple[int, int]]:
+    """Return each Python file's modification time and size, without hidden folders and the like."""
+    found = {}
     for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if _is_watched(os.path.join(place, name))]
-        for name in names:
-            if not name.endswith(".py"):
-                continue
-            path = os.path.join(place, name)
-            try:
+        if place != folder and "pyvenv.cfg" in names:
+            folders.clear()  # An environment with other people's packages.
+            continue
+        folders[:] = [name for name in folders if name[0] != "." and name not in _SKIPPED_FOLDERS]
+        for path in (os.path.join(place, name) for name in names if name.endswith(".py")):
+            with suppress(OSError):  # It may have been removed in the meantime.
                 status = os.stat(path)
-            except OSError:  # It was removed in the meantime.
-                continue
-            if stat.S_ISREG(status.st_mode):  # Reading a pipe would block forever.
-                found[path] = (status.st_mtime_ns, status.st_size)
+                if stat.S_ISREG(status.st_mode):  # Reading a pipe would block forever.
+                    found[path] = (status.st_mtime_ns, status.st_size)
     return found
-
-
-def _is_watched(folder: str) -> bool:
-    name = os.path.basename(folder)
-    if name.startswith(".") or name in _SKIPPED_FOLDERS:
-        return False
-    return not os.path.exists(os.path.join(folder, "pyvenv.cfg"))
 
 
 def _syntax_error(paths: list[str]) -> str:
