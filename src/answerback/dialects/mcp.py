@@ -89,7 +89,7 @@ def write_in_pieces(
             meta = (_SERVER_INFO_META, server_info, b"}") if server_info else ()
             end = _STATELESS if version.stateless else _STATEFUL
             return (_TEXT, text, _STRUCTURED, opening, data, closing, end, *meta, b"}")
-    result = _result(reply, shape, contract, version)
+    result = result_of(reply, shape, contract, version)
     if server_info:
         result.setdefault("_meta", {})[SERVER_INFO] = msgspec.Raw(server_info)
     return (encode(result),)
@@ -126,9 +126,10 @@ def read(
     )
 
 
-def _result(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version
+def result_of(
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
 ) -> dict[str, Any]:
+    """Return the result as an object, whose data is already encoded."""
     blocks = content_with_text(reply, shape, contract)
     content = tuple(project_block(block, version) for block in blocks)
     result: dict[str, Any] = {"content": [write_block(block) for block in content]}

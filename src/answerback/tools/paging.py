@@ -226,9 +226,10 @@ def cursor_expired() -> ToolError:
     return ToolError("The rest of this list has expired", code="CURSOR_EXPIRED", hint=hint)
 
 
-def part_cursor(part: StoredPart, call: RunningCall) -> str:
-    """Return the cursor that lets a call like *call* continue at *part*."""
-    return _signed(CursorToken(call.name, call.owner, None, part, _digest(call.arguments)))
+def cursors_for(call: RunningCall) -> Callable[[StoredPart], str]:
+    """Return a function that makes the cursor with which a call like *call* continues at a part."""
+    name, owner, arguments = call.name, call.owner, _digest(call.arguments)
+    return lambda part: _signed(CursorToken(name, owner, None, part, arguments))
 
 
 def _signed(token: CursorToken) -> str:
