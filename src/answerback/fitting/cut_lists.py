@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -58,13 +58,6 @@ def first_part(id: str, path: str, body: bytes, items: bytes) -> tuple[StoredPar
     # The sizes reveal the items' positions only if the JSON has no spaces.
     at = len(start) if body.startswith(start) and body.startswith(b"],", end) else 0
     return StoredPart(id, path, 0, at, end, len(sizes)), sizes
-
-
-def part_after(part: StoredPart, count: int, sizes: Sequence[int]) -> StoredPart:
-    """Return the part after the first *count* items of *part*; *sizes* are their sizes in bytes."""
-    is_known = part.at and len(sizes) >= count
-    at = part.at + sum(sizes[:count]) + count if is_known else 0
-    return msgspec.structs.replace(part, offset=part.offset + count, at=at)
 
 
 async def read_page(

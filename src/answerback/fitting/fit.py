@@ -14,9 +14,10 @@ from ..core.reply import Cut, Reply, failure
 from ..core.shape import Shape
 from ..dialects import mcp
 from ..dialects.reply_text import data_text
+from ..tools.paging import CursorAfter
 from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
-from .cut_lists import ITEMS, first_part, part_after
+from .cut_lists import ITEMS, first_part
 from .pieces import (
     FEW,
     UTF8_BYTES,
@@ -66,8 +67,7 @@ class Paging(NamedTuple):
 
     part: StoredPart | None
     """The stored part that the page starts at; None if the tool has just returned the page."""
-    cursor: Callable[[StoredPart], str]
-    """Returns the cursor that continues at a part."""
+    cursor_after: CursorAfter
     sizes: Sequence[int] = ()
     """The size in bytes of each stored item, starting at the part; empty for a stored reply."""
 
@@ -188,7 +188,7 @@ class LargeReply:
             self._paging = paging = paging._replace(part=part, sizes=sizes)
         following = None
         if paging.part is not None:
-            following = paging.cursor(part_after(paging.part, cut.returned, paging.sizes))
+            following = paging.cursor_after(paging.part, cut.returned, paging.sizes)
         page = decode_members(encoded) | {"returned": cut.returned, "next": following}
         if self._part is not None:
             count = self._part.count or cut.total + self._part.offset

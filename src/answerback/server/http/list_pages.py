@@ -20,7 +20,7 @@ from ...core.reply import Error, Reply
 from ...dialects import HttpReply
 from ...dialects.common import encoded_data
 from ...errors import INVALID_ARGUMENTS, ToolError
-from ...fitting.cut_lists import DATA, ITEMS, StoredList, first_part, part_after, read_list
+from ...fitting.cut_lists import DATA, ITEMS, StoredList, first_part, read_list
 from ...fitting.reply_store import PREFIX
 from ...tools.paging import cursor_expired, cursors_for, open_cursor
 from ...types.problems import InvalidOutput
@@ -71,7 +71,7 @@ class ListPages:
             part, sizes = await self._keep(reply, call)
         if part is None:
             return self._writer.write_call(reply, call, request)
-        cursor = cursors_for(call)(part_after(part, limit, sizes))
+        cursor = cursors_for(call)(part, limit, sizes)
         first: Any = items[:limit]
         if isinstance(data, Page):
             first = Page(first, total=data.total, next=cursor)
@@ -132,7 +132,7 @@ class ListPages:
         cursor = None
         if limit is not None and len(items) > limit:
             sizes = [memoryview(item).nbytes for item in items[:limit]]
-            cursor = cursors_for(call)(part_after(call.part, limit, sizes))
+            cursor = cursors_for(call)(call.part, limit, sizes)
         data: Any = items[:limit]
         if isinstance(found, Page):
             data = Page(data, total=found.total, next=cursor or found.next)
