@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Any
 
@@ -9,16 +10,14 @@ import msgspec
 
 from ..core.authentication import owner_of
 from ..core.content import Embedded
-from ..core.list_page import StoredPart
 from ..core.reply import Reply
 from ..errors import NotFound, ToolError
-from ..fitting.cut_lists import Paging
-from ..fitting.fit import fit
+from ..fitting.fit import Paging, fit
 from ..fitting.ranges import part_of
 from ..fitting.reply_store import PREFIX, Owner, range_uri
 from ..registry.declarations import Registry, adopt, is_hidden
 from ..tools.current_call import CURRENT
-from ..tools.paging import open_cursor, part_cursor
+from ..tools.paging import cursors_for, open_cursor
 from ..tools.resource import Resource
 from .call import Call
 from .context import Context, current_runtime
@@ -81,23 +80,20 @@ async def fitted_reply(reply: Reply[Any], call: Call) -> Reply[Any]:
     tool, runtime = call.tool, call.runtime
     assert tool is not None
     assert runtime is not None
-    owner = owner_of_call(call)
-    paging = None
-    if tool.is_paged:
-        part = call.part or _part(call)
-        paging = Paging(part, lambda rest: part_cursor(rest, call), call.item_sizes)
-    return await fit(
-        reply, tool, call.shape, lambda body: runtime.stored_replies.keep(body, owner), paging
-    )
 
+    def keep(body: bytes) -> Awaitable[str | None]:
+        return runtime.stored_replies.keep(body, owner_of_call(call))
 
-def _part(call: Call) -> StoredPart | None:
-    """Return the part of the stored list where the reply continues, according to its cursor."""
-    cursor = msgspec.json.decode(call.arguments, type=_Cursor).cursor
-    # The stored reply was a success; the key that signed its cursor may have changed since.
-    with suppress(ToolError):
-        return None if cursor is None else open_cursor(cursor, call).part
-    return None
+    def paging() -> Paging:
+        part = call.part
+        cursor = msgspec.json.decode(call.arguments, type=_Cursor).cursor
+        if part is None and cursor is not None:
+            # A task's reply was a success, but the key that signed its cursor may have changed.
+            with suppress(ToolError):
+                part = open_cursor(cursor, call).part
+        return Paging(part, cursors_for(call), call.item_sizes)
+
+    return await fit(reply, tool, call.shape, keep, paging if tool.is_paged else None)
 
 
 def owner_of_call(call: Call) -> Owner:

@@ -119,7 +119,8 @@ def build_block(kind: type[Block], members: dict[str, Any], found: dict[str, Any
         raise MalformedReply(f"{found.get('type')} block is malformed: {exc}") from None
     annotations = read_annotations(found.get("annotations"))
     meta = author_meta(found.get("_meta")) or None
-    return changed_block(block, annotations=annotations, meta=meta)
+    is_plain = annotations is None and meta is None
+    return block if is_plain else changed_block(block, annotations=annotations, meta=meta)
 
 
 def read_annotations(found: Any) -> Annotations | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import filterfalse
 from typing import Any
 
 import msgspec
@@ -29,7 +30,7 @@ from .common import (
     without_none,
     write_error,
 )
-from .mcp_blocks import project_block, read_block, write_block
+from .mcp_blocks import read_block, write_blocks
 from .reply_text import content_with_text, message_from_text
 
 ERROR = META_PREFIX + "error"
@@ -89,7 +90,7 @@ def write_in_pieces(
             meta = (_SERVER_INFO_META, server_info, b"}") if server_info else ()
             end = _STATELESS if version.stateless else _STATEFUL
             return (_TEXT, text, _STRUCTURED, opening, data, closing, end, *meta, b"}")
-    result = _result(reply, shape, contract, version)
+    result = result_of(reply, shape, contract, version)
     if server_info:
         result.setdefault("_meta", {})[SERVER_INFO] = msgspec.Raw(server_info)
     return (encode(result),)
@@ -106,7 +107,7 @@ def read(
         blocks = []
     if not isinstance(blocks, list):
         raise MalformedReply("a tool result must have a list of content")
-    content = tuple(read_block(block) for block in blocks if not is_added(block))
+    content = tuple(map(read_block, filterfalse(is_added, blocks)))
     meta = found.get("_meta")
     failed = found.get("isError")
     if failed is not None and not isinstance(failed, bool):
@@ -126,12 +127,13 @@ def read(
     )
 
 
-def _result(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version
+def result_of(
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
 ) -> dict[str, Any]:
+    """Return the result as an object, whose data is already encoded."""
     blocks = content_with_text(reply, shape, contract)
-    content = tuple(project_block(block, version) for block in blocks)
-    result: dict[str, Any] = {"content": [write_block(block) for block in content]}
+    content = write_blocks(blocks, version)
+    result: dict[str, Any] = {"content": content}
     meta = author_meta(reply.meta)
     has_structured = version.structured and shape.structured
     data = None
@@ -142,7 +144,8 @@ def _result(
             meta.setdefault(TOOL_FAILURE, write_failure(reply, reply.error))
         error = reply.error
         # The message is left out if it equals the first text block.
-        message = None if _first_text(content) == error.message else error.message
+        first = next((block["text"] for block in content if block["type"] == "text"), None)
+        message = None if first == error.message else error.message
         more = without_none(
             message=message, details=error.details, hint=error.hint, kind=error.kind
         )
@@ -162,7 +165,7 @@ def _result(
     if reply.content and (shape.message or shape.lines):
         from .model_text import add_for_hosts
 
-        linked = content if version.block_meta else ()
+        linked = blocks if version.block_meta else ()
         meta |= add_for_hosts(result, reply, shape, contract, linked)
     result["isError"] = reply.error is not None
     if version.stateless:
@@ -173,10 +176,6 @@ def _result(
         result |= without_none(data=data, error=written)
     # Hosts show `_meta` to the model, so it is left out if it is empty.
     return result | {"_meta": meta} if meta else result
-
-
-def _first_text(content: tuple[Block, ...]) -> str | None:
-    return next((block.text for block in content if isinstance(block, Text)), None)
 
 
 def _read_data(found: dict[str, Any], shape: Shape, contract: Contract) -> Any:
@@ -204,7 +203,7 @@ def _read_cuts(meta: Any) -> tuple[Cut, ...]:
 
 def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Contract) -> Error:
     error = answerback_meta(found.get("_meta"), "error")
-    text = _first_text(content)
+    text = next((block.text for block in content if isinstance(block, Text)), None)
     if error:
         return read_error(error, text or "")
     message = UNKNOWN_TEXT if text is None else message_from_text(text, contract.error_text)

@@ -6,6 +6,7 @@ A member that MCP does not define is written to the block's `_meta`, under our p
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -57,7 +58,8 @@ def project_block(block: Block, version: Version) -> Block:
             block = _link_as_text(block.title or block.name, block.uri, block, block.description)
         case _:
             pass
-    if type(block) is Text and block.annotations is None and block.meta is None:
+    is_plain = block.annotations is None and block.meta is None
+    if is_plain and (type(block) is Text or (type(block) is Link and block.metadata is None)):
         return block
     annotations = project_annotations(block.annotations, version)
     changes: dict[str, Any] = {"annotations": annotations, "meta": None}
@@ -85,6 +87,11 @@ def project_annotations(annotations: Annotations | None, version: Version) -> An
     if not version.annotation_dates:
         annotations = msgspec.structs.replace(annotations, last_modified=None)
     return annotations
+
+
+def write_blocks(blocks: Iterable[Block], version: Version) -> list[dict[str, Any]]:
+    """Return the blocks as MCP JSON, each as *version* can express it."""
+    return [write_block(project_block(block, version)) for block in blocks]
 
 
 def write_block(block: Block) -> dict[str, Any]:
@@ -122,10 +129,12 @@ def write_block(block: Block) -> dict[str, Any]:
             resource |= without_none(text=block.text, blob=block.blob, _meta=content_meta)
             members = {"type": "resource", "resource": resource}
             extras = None
-    meta = author_meta(block.meta)
+    if block.annotations is not None:
+        members["annotations"] = block.annotations
+    meta = {} if block.meta is None else author_meta(block.meta)
     if extras is not None:
         meta[META_PREFIX + _type_name(block).lower()] = extras
-    return members | without_none(annotations=block.annotations, _meta=meta or None)
+    return members | {"_meta": meta} if meta else members
 
 
 def read_block(found: Any) -> Block:

@@ -345,7 +345,7 @@ def add_for_hosts(
     if MESSAGE in members:
         return {}
     encoded = encoded_data(reply)
-    data = (data_text(encoded, shape, contract), shape.wrap(encoded).decode())
+    data = {data_text(encoded, shape, contract), shape.wrap(encoded).decode()}
     parts = []
     for block in filter(is_for_model, reply.content):
         # Leave out text that only repeats the data.

@@ -57,11 +57,11 @@ def write(
 def write_content(reply: Reply[Any]) -> HttpReply:
     """Return a success without data as `{"content": […]}`."""
     from ..core.versions import LATEST_STATEFUL
-    from .mcp_blocks import project_block, write_block
+    from .mcp_blocks import write_blocks
     from .reply_text import DONE
 
     content = reply.content or (Text(DONE),)
-    blocks = [write_block(project_block(block, LATEST_STATEFUL)) for block in content]
+    blocks = write_blocks(content, LATEST_STATEFUL)
     return HttpReply(200, _encode({"content": blocks}), JSON, ((FORM, "content"),))
 
 

@@ -1,20 +1,15 @@
-"""Truncated lists: where a stored list continues, and the items from that point on.
-
-A `Page` that is too large is cut short, and its `next` leads to the rest.
-"""
+"""Stored lists: where a list that was cut short continues, and the items from there on."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from ..core.list_page import Page, StoredPart
-from ..core.reply import Cut
 from .pieces import FEW, UTF8_BYTES
-from .reply_store import PREFIX
 
 if TYPE_CHECKING:
     from .reply_store import StoredReplies
@@ -63,13 +58,6 @@ def first_part(id: str, path: str, body: bytes, items: bytes) -> tuple[StoredPar
     # The sizes reveal the items' positions only if the JSON has no spaces.
     at = len(start) if body.startswith(start) and body.startswith(b"],", end) else 0
     return StoredPart(id, path, 0, at, end, len(sizes)), sizes
-
-
-def part_after(part: StoredPart, count: int, sizes: Sequence[int]) -> StoredPart:
-    """Return the part after the first *count* items of *part*; *sizes* are their sizes in bytes."""
-    is_known = part.at and len(sizes) >= count
-    at = part.at + sum(sizes[:count]) + count if is_known else 0
-    return msgspec.structs.replace(part, offset=part.offset + count, at=at)
 
 
 async def read_page(
@@ -153,59 +141,3 @@ def _bytes_of_items(window: bytes, is_enough: Callable[[int, int], bool]) -> int
     except (ValueError, RecursionError):
         return None
     return len(text[: at - 1].encode())
-
-
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_encode = msgspec.json.Encoder().encode
-
-
-class Paging(NamedTuple):
-    """How to continue the call's page."""
-
-    part: StoredPart | None
-    """The stored part that the page starts at; None if the tool has just returned the page."""
-    cursor: Callable[[StoredPart], str]
-    """Returns the cursor that continues at a part."""
-    sizes: Sequence[int] = ()
-    """The size in bytes of each stored item, starting at the part; empty for a stored reply."""
-
-
-class _Counts(msgspec.Struct):
-    total: int | None = None
-    next: str | None = None
-
-
-_counts = msgspec.json.Decoder(_Counts)
-
-
-def items_in_all(page: bytes, cut: Cut) -> int | None:
-    """Return the total number of items on all pages, or None if *page* does not say."""
-    counts = _counts.decode(page)
-    is_only_page = counts.total is None and counts.next is None
-    return cut.total if is_only_page else counts.total
-
-
-def first_page(body: bytes, uri: str | None, paging: Paging) -> Paging:
-    """Return the paging for a page that the tool has just returned; *body* is stored at *uri*."""
-    if uri is None:
-        return paging
-    items = _members.decode(body)[ITEMS]
-    part, sizes = first_part(uri.removeprefix(PREFIX), ITEMS, body, bytes(items))
-    return paging._replace(part=part, sizes=sizes)
-
-
-def shortened_page(encoded: bytes, cut: Cut, paging: Paging) -> bytes:
-    """Return the JSON of a truncated page, with the cursor for the missing items."""
-    following, part = None, paging.part
-    if part is not None:
-        following = paging.cursor(part_after(part, cut.returned, paging.sizes))
-    page = _members.decode(encoded)
-    return _encode(page | {"returned": cut.returned, "next": following})
-
-
-def path_in_reply(path: str, part: StoredPart | None) -> str:
-    """Convert a path within a page to a path in the reply that the page comes from."""
-    if part is None or not path.startswith(f"{ITEMS}."):
-        return path
-    index, dot, below = path.removeprefix(f"{ITEMS}.").partition(".")
-    return f"{part.path}.{int(index) + part.offset}{dot}{below}"

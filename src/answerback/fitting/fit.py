@@ -9,13 +9,15 @@ import msgspec
 
 from ..contract import Contract
 from ..core.content import Block, Embedded, Link, Text, changed_block
+from ..core.list_page import StoredPart
 from ..core.reply import Cut, Reply, failure
 from ..core.shape import Shape
 from ..dialects import mcp
 from ..dialects.reply_text import data_text
+from ..tools.paging import CursorAfter
 from ..tools.tool import Tool
 from ..types.problems import InvalidOutput
-from .cut_lists import ITEMS, Paging, first_page, items_in_all, path_in_reply, shortened_page
+from .cut_lists import ITEMS, first_part
 from .pieces import (
     FEW,
     UTF8_BYTES,
@@ -25,6 +27,7 @@ from .pieces import (
     ValueSchemas,
     characters,
     cut_largest,
+    decode_members,
 )
 from .ranges import ReplyPart
 from .reply_store import PREFIX, range_uri
@@ -42,14 +45,39 @@ Keep: TypeAlias = Callable[[bytes], Awaitable[str | None]]
 _PREVIEW = 1000
 """How many characters to show of a reply that cannot be cut."""
 _BEGINS = "It begins: "
+_SEEN = ("text", "uri", "name", "title", "description")
+"""The members of a block that a model may read."""
+_NO_DIGITS = str.maketrans("123456789", "000000000")
 
 _replace = msgspec.structs.replace
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[str]).decode
 
 
+class _Counts(msgspec.Struct):
+    total: int | None = None
+    next: str | None = None
+
+
+_counts = msgspec.json.Decoder(_Counts)
+
+
+class Paging(NamedTuple):
+    """How to continue the call's page."""
+
+    part: StoredPart | None
+    """The stored part that the page starts at; None if the tool has just returned the page."""
+    cursor_after: CursorAfter
+    sizes: Sequence[int] = ()
+    """The size in bytes of each stored item, starting at the part; empty for a stored reply."""
+
+
 async def fit(
-    reply: Reply[Any], tool: Tool, shape: Shape, keep: Keep, paging: Paging | None = None
+    reply: Reply[Any],
+    tool: Tool,
+    shape: Shape,
+    keep: Keep,
+    paging: Callable[[], Paging] | None = None,
 ) -> Reply[Any]:
     """Return a reply that fits the tool's budget, or a TOO_LARGE error; leave errors unchanged.
 
@@ -60,7 +88,7 @@ async def fit(
         return reply
     if not is_over(reply, shape, tool.contract, budget):
         return reply
-    large = LargeReply(reply, tool, shape, budget, keep, paging)
+    large = LargeReply(reply, tool, shape, budget, keep, None if paging is None else paging())
     return await large.cut_lists() or await large.cut_texts() or await large.refused()
 
 
@@ -84,6 +112,9 @@ class LargeReply:
         self._paging = paging
         self._part = None if paging is None else paging.part
         self._texts = ContentTexts(reply.content)
+        self._repeats_json = repeats_data(reply, shape, tool.contract) and (
+            not (reply.encoded or b"").startswith(b'"')
+        )
         self._uris: dict[str, str | None] = {}
 
     async def cut_lists(self) -> Reply[Any] | None:
@@ -112,50 +143,78 @@ class LargeReply:
 
     async def _cut(self, *groups: list[Single]) -> Reply[Any] | None:
         """Return the reply with each group of parts cut to the same total size."""
-        room = self._budget
+        room, added = self._budget, 0
+        measured: str | None = None
         while all(sum(part.smallest for part in parts) <= room for parts in groups):
             cuts: list[Cut] = []
             shortened: dict[str, bytes] = {}
             for parts in groups:
                 shortened |= cut_largest(parts, room, cuts)
-            fitted = await self._with_notes(shortened, cuts)
-            sent = sent_size(fitted, self._shape, self._tool.contract)
+            encoded = shortened.get("", self._reply.encoded)
+            if self._paging is not None and encoded is not None:
+                encoded, cuts = await self._with_cursor(encoded, cuts)
+            described = [await self._note(cut) for cut in cuts]
+            text = "\n".join(note_lines(described))
+            content = self._texts.content_with(shortened.get(CONTENT))
+            size = 0 if encoded is None else len(encoded.decode())
+            # If both halves repeat the data's JSON, all else keeps its size as long as the notes
+            # differ only in their digits: so the result is written once, and then only counted.
+            form = text.translate(_NO_DIGITS)
+            if form != measured or not self._repeats_json:
+                fitted = self._with_notes(encoded, content, described, text)
+                added = sent_size(fitted, self._shape, self._tool.contract) - size
+                measured = form
+            sent = size + added
             if sent <= self._budget:
+                fitted = self._with_notes(encoded, content, described, text)
                 return self._checked(fitted) if "" in shortened else fitted
             # Some contracts indent the data, which makes it longer than its compact JSON.
-            sizes = {name: characters(value) for name, value in shortened.items()}
+            sizes = {name: len(value.decode()) for name, value in shortened.items()}
             used = max(sum(sizes.get(part.name, part.size) for part in parts) for parts in groups)
             used = min(room, used)
             room = min(used - 1, used * self._budget // sent)
         return None
 
-    async def _with_notes(self, shortened: dict[str, bytes], cuts: list[Cut]) -> Reply[Any]:
-        reply, shape, contract = self._reply, self._shape, self._tool.contract
-        encoded = shortened.get("", reply.encoded)
-        content = self._texts.content_with(shortened.get(CONTENT))
+    async def _with_cursor(self, encoded: bytes, cuts: list[Cut]) -> tuple[bytes, list[Cut]]:
+        """Return a page's JSON with the cursor for the items that were cut off, and the cuts."""
         cut = next((each for each in cuts if each.path == ITEMS), None)
-        if self._paging is not None and encoded is not None and cut is not None:
-            if self._paging.part is None:
-                uri = await self._uri("")
-                self._paging = first_page(reply.encoded or b"", uri, self._paging)
-            encoded = shortened_page(encoded, cut, self._paging)
-            if self._part is not None:
-                count = self._part.count or cut.total + self._part.offset
-                of_list = _replace(cut, total=count)
-                cuts = [of_list if each is cut else each for each in cuts]
+        paging = self._paging
+        if paging is None or cut is None:
+            return encoded, cuts
+        if paging.part is None and (uri := await self._uri("")) is not None:
+            body = self._reply.encoded or b""
+            items = bytes(decode_members(body)[ITEMS])
+            part, sizes = first_part(uri.removeprefix(PREFIX), ITEMS, body, items)
+            self._paging = paging = paging._replace(part=part, sizes=sizes)
+        following = None
+        if paging.part is not None:
+            following = paging.cursor_after(paging.part, cut.returned, paging.sizes)
+        page = decode_members(encoded) | {"returned": cut.returned, "next": following}
+        if self._part is not None:
+            count = self._part.count or cut.total + self._part.offset
+            of_list = _replace(cut, total=count)
+            cuts = [of_list if each is cut else each for each in cuts]
+        return _encode(page), cuts
+
+    def _with_notes(
+        self,
+        encoded: bytes | None,
+        content: tuple[Block, ...],
+        described: Sequence[CutNote],
+        text: str,
+    ) -> Reply[Any]:
+        """Return the reply with the shortened data and content, and *text* about the cuts."""
+        reply, shape, contract = self._reply, self._shape, self._tool.contract
         # If the author wrote no text, the note would replace the data's text.
         has_texts = any(isinstance(block, Text) for block in reply.content)
         is_text_only = not shape.structured or contract.text in ("own", "readable")
         if encoded is not None and is_text_only and not has_texts:
-            text = data_text(encoded, shape, contract, is_part=True)
-            content = (Text(text), *content)
-        described = [await self._note(cut) for cut in cuts]
-        return _replace(
-            reply,
-            content=content + notes(described),
-            encoded=encoded,
-            cuts=tuple(each.cut for each in described),
-        )
+            content = (Text(data_text(encoded, shape, contract, is_part=True)), *content)
+        if described:
+            uris = dict.fromkeys(each.uri for each in described if each.uri is not None)
+            content = (*content, Text(text), *map(link, uris))
+        cuts = tuple(each.cut for each in described)
+        return _replace(reply, content=content, encoded=encoded, cuts=cuts)
 
     async def _note(self, cut: Cut) -> CutNote:
         if cut.path.startswith(CONTENT):
@@ -163,11 +222,17 @@ class LargeReply:
             is_all = self._reply.encoded is None and (len(self._texts) == 1 or cut.path == CONTENT)
             path = self._texts.path_in_reply(cut)
             return CutNote(named, await self._uri(CONTENT), path, "" if is_all else named.path)
-        path = path_in_reply(cut.path, self._part)
+        path, part = cut.path, self._part
+        if part is not None and path.startswith(f"{ITEMS}."):
+            # The stored reply has the page's items at other indexes.
+            index, dot, below = path.removeprefix(f"{ITEMS}.").partition(".")
+            path = f"{part.path}.{int(index) + part.offset}{dot}{below}"
         before = in_all = None
-        if self._paging is not None and cut.path == ITEMS:
-            before = 0 if self._part is None else self._part.offset
-            in_all = items_in_all(self._reply.encoded or b"{}", cut)
+        if self._paging is not None and path == ITEMS:
+            before = 0 if part is None else part.offset
+            counts = _counts.decode(self._reply.encoded or b"{}")
+            is_only_page = counts.total is None and counts.next is None
+            in_all = cut.total if is_only_page else counts.total
         return CutNote(cut, await self._uri(""), path, cut.path, before, in_all)
 
     async def _uri(self, path: str) -> str | None:
@@ -288,15 +353,12 @@ class CutNote(NamedTuple):
     """For a page, the number of items on all pages; None if unknown."""
 
 
-def notes(cuts: Sequence[CutNote]) -> tuple[Block, ...]:
-    """Return text that describes each cut, and a link to each full reply."""
-    if not cuts:
-        return ()
+def note_lines(cuts: Sequence[CutNote]) -> list[str]:
+    """Return a line for each cut; the last one counts those that are not described."""
     lines = [_line(each) for each in cuts[:_SHOWN]]
     if more := len(cuts[_SHOWN:]):
         lines.append(f"Other lists and text blocks that were cut: {more:,}.")
-    uris = dict.fromkeys(each.uri for each in cuts)
-    return Text("\n".join(lines)), *(link(uri) for uri in uris if uri is not None)
+    return lines
 
 
 def _line(note: CutNote) -> str:
@@ -333,48 +395,30 @@ def link(uri: str) -> Link:
     return Link(uri, "the whole reply", mime="application/json")
 
 
-class _Resource(msgspec.Struct):
-    text: str = ""
-
-
-class _Block(msgspec.Struct):
-    """The members of a block that a model may read."""
-
-    text: str = ""
-    uri: str = ""
-    name: str = ""
-    title: str = ""
-    description: str = ""
-    resource: _Resource = msgspec.field(default_factory=_Resource)
-
-    @property
-    def size(self) -> int:
-        own = (self.text, self.uri, self.name, self.title, self.description, self.resource.text)
-        return sum(map(len, own))
-
-
-class _Sent(msgspec.Struct):
-    content: list[_Block]
-    structured: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="structuredContent")
-
-
-_decode_sent = msgspec.json.Decoder(_Sent).decode
-
-
 def sent_size(reply: Reply[Any], shape: Shape, contract: Contract) -> int:
     """Return the number of characters in the reply's larger half."""
-    sent = _decode_sent(mcp.write(reply, shape, contract))
-    return max(sum(block.size for block in sent.content), characters(bytes(sent.structured)))
+    sent = mcp.result_of(reply, shape, contract)
+    texts = [block[name] for block in sent["content"] for name in _SEEN if name in block]
+    texts += [block["resource"].get("text", "") for block in sent["content"] if "resource" in block]
+    structured = sent.get("structuredContent")
+    data = 0 if structured is None else len(_encode(structured).decode())
+    return max(sum(map(len, texts)), data)
 
 
 def is_over(reply: Reply[Any], shape: Shape, contract: Contract, budget: int) -> bool:
     """Return whether either half of the reply has more than *budget* characters."""
-    encoded = reply.encoded
     # For most replies, this can be decided without writing them.
-    if encoded is not None and shape.structured:
-        if len(encoded) > budget * UTF8_BYTES:
+    if reply.encoded is not None and shape.structured:
+        size = characters(reply.encoded)
+        if size > budget:
             return True
-        is_bare = not reply.content and contract.text in ("json", "json_first")
-        if is_bare and shape.wrapping != "spread" and len(encoded) + _WRAPPING <= budget:
+        is_bare = repeats_data(reply, shape, contract) and shape.wrapping != "spread"
+        if is_bare and size + _WRAPPING <= budget:
             return False
     return sent_size(reply, shape, contract) > budget
+
+
+def repeats_data(reply: Reply[Any], shape: Shape, contract: Contract) -> bool:
+    """Return whether both halves of the reply hold only its data: as JSON, or as a bare string."""
+    is_json = contract.text in ("json", "json_first")
+    return reply.encoded is not None and shape.structured and is_json and not reply.content

@@ -234,6 +234,7 @@ class ListPiece(ValuePiece):
         self.least = min(max(1, least(schema, "minItems")), len(self.items))
         self._schema = schema
         self._plan = plan
+        self._ends: list[int] = []
 
     # `Columns` is not stored: only the garbage collector could free the reference cycle.
     @cached_property
@@ -241,7 +242,7 @@ class ListPiece(ValuePiece):
         return Columns({"": self}).smallest
 
     def cut(self, room: int, cuts: list[Cut]) -> bytes:
-        return Columns({"": self}).cut(room, cuts)[""]
+        return Columns({"": self}, self._ends).cut(room, cuts)[""]
 
     def piece(self, index: int) -> ValuePiece:
         schema = item_schema(self._schema, index)
@@ -315,10 +316,14 @@ class Single:
 
 
 class Columns:
-    """Sibling lists of equal length: their items belong together."""
+    """Sibling lists of equal length: their items belong together.
 
-    def __init__(self, lists: Mapping[str, ListPiece]) -> None:
+    *ends* keeps, from one cut to the next, the characters up to the end of each row of items.
+    """
+
+    def __init__(self, lists: Mapping[str, ListPiece], ends: list[int] | None = None) -> None:
         self._lists = lists
+        self._ends: list[int] = [] if ends is None else ends
         self._count = max(len(each.items) for each in lists.values())
         self._least = max(each.least for each in lists.values())
         self.size = sum(each.size for each in lists.values())
@@ -347,14 +352,14 @@ class Columns:
 
     def _fitting(self, room: int) -> int:
         """Return how many items of each list fit into *room*."""
-        lists = [each.items for each in self._lists.values()]
-        used = self._punctuation(0)
-        for count, row in enumerate(zip(*lists, strict=True)):
-            commas = len(row) if count else 0
-            used += commas + sum(map(characters, map(bytes, row)))
-            if used > room:
-                return count
-        return len(lists[0])
+        ends = self._ends
+        used = ends[-1] if ends else self._punctuation(0)
+        while used <= room and len(ends) < self._count:
+            row = [bytes(each.items[len(ends)]) for each in self._lists.values()]
+            commas = len(row) if ends else 0
+            used += commas + sum(map(characters, row))
+            ends.append(used)
+        return bisect_right(ends, room)
 
     def _cut_inside(self, room: int, cuts: list[Cut]) -> dict[str, bytes]:
         """Cut the items themselves, because not even the first ones fit; if few, keep them all."""

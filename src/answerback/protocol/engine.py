@@ -20,7 +20,7 @@ from ..core.limits import LARGE_BODY
 from ..core.reply import Reply
 from ..dialects import mcp as dialect
 from ..dialects.common import REFUSAL
-from ..dialects.mcp_blocks import project_block, write_block
+from ..dialects.mcp_blocks import write_blocks
 from ..registry.declarations import completion_key
 from ..tools.tool import Tool
 from ..types.problems import InvalidOutput, without_metadata
@@ -275,10 +275,8 @@ class Engine:
             raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc.for_caller()}") from None
         request = peer.describe_request("mcp") if resource.is_widget else None
         meta = resource.meta_of_content(self.runtime.endpoint, request)
-        contents = []
-        for body in bodies:
-            block = changed_block(body, content_meta=content_meta_of(meta, body))
-            contents.append(write_block(project_block(block, peer.version))["resource"])
+        blocks = [changed_block(each, content_meta=content_meta_of(meta, each)) for each in bodies]
+        contents = [each["resource"] for each in write_blocks(blocks, peer.version)]
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 
     async def _get_prompt(self, peer: McpPeer, raw: Params) -> bytes:
@@ -297,7 +295,7 @@ class Engine:
         if reply.error is not None:
             raise entry_error(reply.error)
         roles = reply.meta["roles"]
-        blocks = [write_block(project_block(block, peer.version)) for block in reply.content]
+        blocks = write_blocks(reply.content, peer.version)
         result: JsonObject = {
             "messages": [
                 {"role": role, "content": block} for role, block in zip(roles, blocks, strict=True)

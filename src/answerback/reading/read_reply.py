@@ -218,8 +218,9 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
         return None
     if found.get("resultType", "complete") != "complete":
         return None
-    content, meta = _plain_texts(found.get("content")), _plain_meta(found.get("_meta"))
-    if content is None or meta is None:
+    if (meta := _plain_meta(found.get("_meta"))) is None:
+        return None
+    if (content := _plain_texts(found.get("content"))) is None:
         return None
     data = found.get("structuredContent")
     if data is None:

@@ -15,6 +15,7 @@ from collections.abc import (
     Callable,
     Generator,
     Iterator,
+    Sequence,
 )
 from contextlib import aclosing, closing, nullcontext
 from itertools import islice
@@ -44,6 +45,9 @@ _ITERATORS = (Iterator, Generator, *_ASYNC_ITERATORS)
 _PURPOSE = b"cursor"
 Sign: TypeAlias = Callable[[Page[Any]], Page[Any]]
 """Returns a page with its cursor signed."""
+CursorAfter: TypeAlias = Callable[[StoredPart, int, Sequence[int]], str]
+"""Returns the cursor for what follows the first items of a part: how many there are, and the sizes
+of its items in bytes, as far as they are known."""
 _DESCRIPTION = "The `next` of the previous page; leave it out for the first page."
 
 
@@ -226,9 +230,17 @@ def cursor_expired() -> ToolError:
     return ToolError("The rest of this list has expired", code="CURSOR_EXPIRED", hint=hint)
 
 
-def part_cursor(part: StoredPart, call: RunningCall) -> str:
-    """Return the cursor that lets a call like *call* continue at *part*."""
-    return _signed(CursorToken(call.name, call.owner, None, part, _digest(call.arguments)))
+def cursors_for(call: RunningCall) -> CursorAfter:
+    """Return a function that makes the cursors with which a call like *call* continues."""
+    name, owner, arguments = call.name, call.owner, _digest(call.arguments)
+
+    def cursor_after(part: StoredPart, count: int, sizes: Sequence[int]) -> str:
+        is_known = part.at and len(sizes) >= count
+        at = part.at + sum(sizes[:count]) + count if is_known else 0
+        rest = msgspec.structs.replace(part, offset=part.offset + count, at=at)
+        return _signed(CursorToken(name, owner, None, rest, arguments))
+
+    return cursor_after
 
 
 def _signed(token: CursorToken) -> str:

@@ -20,9 +20,9 @@ from ...core.reply import Error, Reply
 from ...dialects import HttpReply
 from ...dialects.common import encoded_data
 from ...errors import INVALID_ARGUMENTS, ToolError
-from ...fitting.cut_lists import DATA, ITEMS, StoredList, first_part, part_after, read_list
+from ...fitting.cut_lists import DATA, ITEMS, StoredList, first_part, read_list
 from ...fitting.reply_store import PREFIX
-from ...tools.paging import cursor_expired, open_cursor, part_cursor
+from ...tools.paging import cursor_expired, cursors_for, open_cursor
 from ...types.problems import InvalidOutput
 from .routes import refuse_method
 
@@ -71,17 +71,17 @@ class ListPages:
             part, sizes = await self._keep(reply, call)
         if part is None:
             return self._writer.write_call(reply, call, request)
-        rest = part_after(part, limit, sizes)
+        cursor = cursors_for(call)(part, limit, sizes)
         first: Any = items[:limit]
         if isinstance(data, Page):
-            first = Page(first, total=data.total, next=part_cursor(rest, call))
+            first = Page(first, total=data.total, next=cursor)
         try:
             encoded, first = call.tool.output.encode(first)
         except InvalidOutput:  # The type requires more items.
             return self._writer.write_call(reply, call, request)
         reply = msgspec.structs.replace(reply, encoded=encoded, data=first)
         written = self._writer.write_call(reply, call, request)
-        return _linked(written, rest, limit, call, request)
+        return _linked(written, cursor, limit, request)
 
     async def _keep(self, reply: Reply[Any], call: Call) -> tuple[StoredPart | None, Sequence[int]]:
         """Store a full reply; return its list (None on failure) and each item's size in bytes."""
@@ -129,28 +129,27 @@ class ListPages:
         assert call.tool is not None
         found = kept.data
         items = found.items if isinstance(found, Page) else found
-        rest = None
+        cursor = None
         if limit is not None and len(items) > limit:
             sizes = [memoryview(item).nbytes for item in items[:limit]]
-            rest = part_after(call.part, limit, sizes)
+            cursor = cursors_for(call)(call.part, limit, sizes)
         data: Any = items[:limit]
         if isinstance(found, Page):
-            after = found.next if rest is None else part_cursor(rest, call)
-            data = Page(data, total=found.total, next=after)
+            data = Page(data, total=found.total, next=cursor or found.next)
         encoded, data = call.tool.output.encode(data)
         call.shape = call.tool.shape
         reply = Reply(data=data, encoded=encoded)
         await self._runtime.record(call, reply)
         written = self._writer.write_call(reply, call, request)
-        return _linked(written, rest, limit, call, request)
+        return _linked(written, cursor, limit, request)
 
 
 def _linked(
-    written: HttpReply, rest: StoredPart | None, limit: int | None, call: Call, request: RestRequest
+    written: HttpReply, cursor: str | None, limit: int | None, request: RestRequest
 ) -> HttpReply:
     """Return the response with a link to the rest of the list, if any is left."""
-    if rest is None:
+    if cursor is None:
         return written
-    path = request.root + request.path.partition(PAGES)[0] + PAGES + part_cursor(rest, call)
+    path = request.root + request.path.partition(PAGES)[0] + PAGES + cursor
     link = f'<{path}?{_LIMIT}={limit}>; rel="next"'
     return msgspec.structs.replace(written, headers=(*written.headers, ("Link", link)))
