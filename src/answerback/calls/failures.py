@@ -6,7 +6,6 @@ caller gets a reference, and the log has the traceback under that reference.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -32,7 +31,7 @@ from ..tools.tool import Tool
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput, UnservableType
 from .call import Call
 from .context import Context
-from .reply_check import checked_error, reply_to
+from .reply_check import checked_error, reply_to, with_reference
 
 ErrorFunction: TypeAlias = Callable[[Any], "ToolError | Reply[Any] | str | None"]
 """Makes the error for an exception; may be a ToolError subclass. None leaves it masked."""
@@ -178,22 +177,17 @@ def error_for(
     if error is not None:
         return error
     shown = shown or Error(TOOL_EXECUTION_ERROR, masked, hint=REPORT)
-    reference = os.urandom(6).hex()
     advice = (
         "the caller sees a masked message; raise ToolError(...) to show a message, "
         f"or list {type(exc).__name__} in App(errors=...)"
     )
-    message = shown.message
     if masked is SHOW_EXCEPTION:
         advice = "the caller sees its text because of --debug"
-        message = _description(exc)
+        shown = msgspec.structs.replace(shown, message=_description(exc))
+    shown, reference = with_reference(shown)
     logged = {"code": shown.code, "reference": reference, **fields()}
     _log(f"failed, reference {reference}; {advice}", exc, logged)
-    return msgspec.structs.replace(
-        shown,
-        message=f"{message} (reference {reference})",
-        details={"reference": reference, **(shown.details or {})},
-    )
+    return shown
 
 
 def must_propagate(exc: BaseException, wire: str) -> bool:
@@ -251,7 +245,8 @@ def _error_for_caller(exc: BaseException, owner: str, log_fields: LogFields) -> 
         case InvalidJson():
             return Error(INVALID_JSON, "Invalid JSON body", hint=str(exc))
         case InvalidOutput():
-            reference = os.urandom(6).hex()
+            message = f"Invalid output: {exc.for_caller()}"
+            error, reference = with_reference(Error(INVALID_OUTPUT, message, hint=REPORT))
             fields = {"code": INVALID_OUTPUT, "reference": reference, **log_fields()}
             event = f"returned a value that cannot be sent, reference {reference}: {exc}"
             if exc.returned_text is not None:
@@ -263,8 +258,7 @@ def _error_for_caller(exc: BaseException, owner: str, log_fields: LogFields) -> 
                 event += f"; it returned the text {excerpt!r}; raise ToolError(...) instead"
             # Our own traceback is useless here; the author's exception behind it is what matters.
             _log(event, exc.__cause__, fields)
-            message = f"Invalid output: {exc.for_caller()} (reference {reference})"
-            return Error(INVALID_OUTPUT, message, {"reference": reference}, hint=REPORT)
+            return error
         case _:
             return None
 

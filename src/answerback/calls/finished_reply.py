@@ -6,7 +6,6 @@ not sent as the data of a success. `dialects.returned_value` recognises it; the 
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -26,7 +25,7 @@ from ..types.annotation_reader import is_object
 from ..types.output import Output
 from ..types.problems import InvalidOutput
 from ..types.unencodable import nan_to_none
-from .reply_check import may_be_finished
+from .reply_check import may_be_finished, with_reference
 from .wrapping import complete_envelope
 
 if TYPE_CHECKING:
@@ -153,12 +152,10 @@ def _referred(tool: Tool, error: Error, value: JsonObject) -> Error:
     if isinstance(message, BaseException):
         # The reply check replaces the message, and logs the exception.
         return msgspec.structs.replace(error, message=cast("str", message))
-    reference = os.urandom(6).hex()
+    shown, reference = with_reference(error)
     text = "tool %r returned a failure without a message, reference %s; its members are: %s"
     logger().error(text, tool.name, reference, ", ".join(map(str, value)))
-    details = {"reference": reference} if error.details is None else error.details
-    shown = f"{error.message} (reference {reference})"
-    return msgspec.structs.replace(error, message=shown, details=details)
+    return shown
 
 
 def _read_envelope(tool: Tool, value: JsonObject, *, failed: bool) -> Reply[Any]:

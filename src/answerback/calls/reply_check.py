@@ -40,6 +40,10 @@ _WITHOUT_DATA = (
     "content without the data that the return type declares; "
     "declare the block's class, or return success(data, content=[…])"
 )
+_EXCEPTION_AS_MESSAGE = (
+    "the error message from %s is an exception and is not shown, reference %s; "
+    "to show its text, pass str(exc)"
+)
 _STRUCT_META = type(msgspec.Struct)
 _PRINTED_STARTS = ("undefined", "Promise {", "Embedded ", "Audio ", "Image ")
 _SCALARS = frozenset({int, float, bool, type(None)})
@@ -169,7 +173,10 @@ def checked_error(error: Error, owner: str) -> Error:
     """
     message: object = error.message
     if isinstance(message, BaseException):
-        error = _without_exception(error, message, owner)
+        # The exception's text is not for callers; words derived from the code replace it.
+        shown = msgspec.structs.replace(error, message=words_of(_valid_text(error.code)))
+        error, reference = with_reference(shown)
+        logger().error(_EXCEPTION_AS_MESSAGE, owner, reference, exc_info=message)
     elif _is_suspect_text(message):
         # Words derived from the code replace empty text, a printed object or a complete result.
         from .finished_reply import text_in
@@ -194,17 +201,14 @@ def checked_error(error: Error, owner: str) -> Error:
     return error
 
 
-def _without_exception(error: Error, exc: BaseException, owner: str) -> Error:
-    """Return the error with a message made from its code: the text of *exc* is not for callers."""
+def with_reference(error: Error) -> tuple[Error, str]:
+    """Return the error with a new reference, and the reference: log the hidden cause under it."""
     reference = os.urandom(6).hex()
-    message = (
-        "the error message from %s is an exception and is not shown, reference %s; "
-        "to show its text, pass str(exc)"
-    )
-    logger().error(message, owner, reference, exc_info=exc)
-    details = {"reference": reference} if error.details is None else error.details
-    shown = f"{words_of(_valid_text(error.code))} (reference {reference})"
-    return msgspec.structs.replace(error, message=shown, details=details)
+    details = error.details
+    if details is None or isinstance(details, dict):
+        details = {"reference": reference, **(details or {})}
+    message = f"{error.message} (reference {reference})"
+    return msgspec.structs.replace(error, message=message, details=details), reference
 
 
 def checked_content(blocks: Sequence[Any]) -> tuple[Block, ...]:

@@ -1,7 +1,17 @@
 """AsgiApp: the ASGI application, which routes each request to MCP or REST.
 
-Optional layers wrap it: CORS, the author's own pages, trusted proxies. The end of the module
-handles running under another server.
+A request passes the layers that the server has, and then the routes, in this order:
+
+    BehindProxy       applies a trusted proxy's headers
+    MetadataPages     /.well-known/…, for every origin and without a user
+    AuthorPages       the author's own pages; they authenticate users themselves
+    Cors              answers preflights, and adds headers to responses
+    AsgiApp._answer   reads the body, and refuses foreign hosts and origins
+    ConsoleRoutes     /, /docs and /console/…; only /console/views needs a user
+    Authenticated     identifies the user, and serves the pages that issue tokens
+    McpEndpoint       /mcp and /message
+    Routes            /functions/NAME with …/tasks/… and …/pages/…, /functions, /openapi.json,
+                      /healthz and /readyz, which need no user
 """
 
 from __future__ import annotations
@@ -36,8 +46,8 @@ from ..http.authentication_step import (
     authentication_step,
 )
 from ..http.host_and_origin import FORWARDED_HOST, Guard, TrustedProxies
-from ..http.routes import CONSOLE_PATHS, PUBLIC, Routes, refuse_encoding, too_large
-from ..http.server_options import BadOption, WebOptions, host_name, networks
+from ..http.routes import CONSOLE_PATHS, CONSOLE_VIEWS, PUBLIC, Routes, refuse_encoding, too_large
+from ..http.server_options import BadOption, Network, WebOptions, host_name, networks
 from ..shared_state import state_of, use_state
 from .in_flight import DisconnectWatch
 from .request import (
@@ -69,6 +79,51 @@ _SHOWN_HEADERS = (
     *("X-Error-Code", "X-Error-Hint", "X-Error-Url", "Location", "Preference-Applied"),
     *("Retry-After", "Mcp-Session-Id", "WWW-Authenticate"),
 )
+
+
+class BehindProxy:
+    """Passes a request on as a trusted proxy's client sent it.
+
+    `server` remains this server's real address, so that the guard recognises loopback.
+    """
+
+    def __init__(self, answer: ASGIApp, trusted: tuple[Network, ...]) -> None:
+        self._answer = answer
+        self._proxies = TrustedProxies(trusted)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        client = scope.get("client")
+        if client is not None and self._proxies.trusts(client[0]):
+            forwarded = self._proxies.read(joined_headers(scope))
+            scope = {**scope}
+            if forwarded.client is not None:
+                scope["client"] = (forwarded.client, 0)
+            if forwarded.scheme is not None:
+                scope["scheme"] = forwarded.scheme
+            if forwarded.host is not None:
+                scope[FORWARDED_HOST] = forwarded.host
+            if forwarded.prefix and forwarded.prefix != scope.get("root_path"):
+                # In ASGI, `path` includes the prefix, which the proxy has removed.
+                scope["root_path"] = forwarded.prefix + scope.get("root_path", "")
+                scope["path"] = forwarded.prefix + scope["path"]
+        await self._answer(scope, receive, send)
+
+
+class MetadataPages:
+    """Serves the public metadata of the app's `auth=`."""
+
+    def __init__(self, answer: ASGIApp, step: AuthenticationStep) -> None:
+        self._answer = answer
+        self._step = step
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if ".well-known" in scope["path"]:
+            request = HttpRequest(scope, receive, send)
+            page = self._step.page(request.method, request.path)
+            if page is not None:
+                await request.respond_with(page)
+                return
+        await self._answer(scope, receive, send)
 
 
 class Cors:
@@ -116,20 +171,18 @@ class _TooLarge(Exception):
 
 
 class AuthorPages:
-    """Serves an app's own pages and those of the apps it includes."""
+    """Serves an app's own pages and those of the apps it includes; *answer* serves the rest."""
 
-    def __init__(self, registry: Registry, guard: Guard, routes: Routes, max_body: int) -> None:
-        self._max_body = max_body
+    def __init__(
+        self, answer: ASGIApp, pages: list[Route], guard: Guard, routes: Routes, max_body: int
+    ) -> None:
+        self._answer = answer
+        self._pages = pages
         self._guard = guard
         self._routes = routes
-        self._pages = [
-            Route(each.path, each.fn, methods=list(each.methods))
-            for app in registry.apps()
-            for each in app.routes
-        ]
+        self._max_body = max_body
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Answer a request for a page; return False for other requests."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         found = None
         for page in self._pages:
             match, child = page.matches(scope)
@@ -138,15 +191,15 @@ class AuthorPages:
             if match is Match.FULL:
                 break
         if found is None:
-            return False
+            await self._answer(scope, receive, send)
+            return
         request = HttpRequest(scope, receive, send)
         refused = self._guard.refuse(scope, request.headers)
         if refused is not None:
             await request.respond_with(self._routes.refuse(refused, request))
-            return True
+            return
         page, child = found
         await self._run(page, {**scope, **child}, request)
-        return True
 
     async def _run(self, page: Route, scope: Scope, request: HttpRequest) -> None:
         has_begun = False
@@ -214,9 +267,6 @@ class AsgiApp:
         self._options = options
         self._max_body = options.max_body
         self._guard = Guard(options)
-        self._proxies: TrustedProxies | None = None
-        if options.trusted_proxies:
-            self._proxies = TrustedProxies(networks(options.trusted_proxies))
         self._signer, self.key_is_temporary = signer_from_environment()
         route = registry.contract.route
         prefixes = (route,) if options.rest else ()
@@ -243,9 +293,6 @@ class AsgiApp:
         self._joining = asyncio.Lock()
         self._unlink: Callable[[], None] | None = None
         runtime.checks["shutdown"] = lambda: HealthState(not (self.is_draining or self._is_closing))
-        self._cors: Cors | None = None
-        if options.origins:
-            self._cors = Cors(self._answer, options.origins, self._guard, self._routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -283,26 +330,27 @@ class AsgiApp:
 
     @cached_property
     def _answer_http(self) -> ASGIApp:
-        # Chosen at the first request, because pages may be registered until then.
-        layers = (self._proxies, self._auth, self._author_pages, self._cors)
-        has_layers = any(layer is not None for layer in layers)
-        return self._answer_through_layers if has_layers else self._answer
-
-    async def _answer_through_layers(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._proxies is not None:
-            scope = _behind_proxy(scope, self._proxies)
-        if self._auth is not None and await self._auth.answer_page(scope, receive, send):
-            return
-        if self._author_pages is not None and await self._author_pages.answer(scope, receive, send):
-            return
-        await (self._cors or self._answer)(scope, receive, send)
+        # Built at the first request: an author may register pages after creating the application.
+        pages = [
+            Route(each.path, each.fn, methods=list(each.methods))
+            for app in self._registry.apps()
+            for each in app.routes
+        ]
+        options, guard, routes = self._options, self._guard, self._routes
+        answer: ASGIApp = self._answer
+        # Each layer is outside the ones before it.
+        if options.origins:
+            answer = Cors(answer, options.origins, guard, routes)
+        if pages:
+            answer = AuthorPages(answer, pages, guard, routes, options.max_body)
+        if self._auth is not None:
+            answer = MetadataPages(answer, self._auth.step)
+        if options.trusted_proxies:
+            answer = BehindProxy(answer, networks(options.trusted_proxies))
+        return answer
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
-        # The console has only a few paths, so this check is cheap for other requests.
-        may_be_console = request.path in CONSOLE_PATHS or request.path == request.root
-        if self._has_console and may_be_console and await self._console.answer(request):
-            return
         body: bytes | Reply[Any] = b""
         try:
             # Read the body before refusing anything: a client that is still sending is not reading.
@@ -319,7 +367,14 @@ class AsgiApp:
                 refused = _ONLY_HEALTH if self._only_health else refused
             elif self._guard.is_probe(scope, request.headers):
                 refused = None
-        if self._auth is not None and refused is None:
+        is_console = (
+            self._has_console
+            # The console has only a few paths, so this check is cheap for other requests.
+            and (request.path in CONSOLE_PATHS or request.path == request.root)
+            and self._console.serves(request)
+        )
+        needs_user = not is_console or request.path == CONSOLE_VIEWS
+        if self._auth is not None and refused is None and needs_user:
             answered = await self._auth.answer(request, body)
             if answered is not None:
                 await request.respond_with(answered)
@@ -328,10 +383,12 @@ class AsgiApp:
         is_mcp = request.path in self._mcp_paths or (
             self._options.mcp == "/" and request.path == request.root
         )
-        if is_mcp and not self._only_health:
+        if is_mcp and not is_console and not self._only_health:
             await self._mcp.answer(request, body, refused)
         elif refused is not None:
             await request.respond_with(self._routes.refuse(refused, request))
+        elif is_console:
+            await request.respond_with(await self._console.answer(request, body))
         else:
             await request.respond_with(await self._answer_rest(request, body))
 
@@ -445,18 +502,11 @@ class AsgiApp:
         self._must_join = False
 
     @cached_property
-    def _author_pages(self) -> AuthorPages | None:
-        # Built at the first request: an author may register pages after creating the application.
-        if not any(app.routes for app in self._registry.apps()):
-            return None
-        return AuthorPages(self._registry, self._guard, self._routes, self._max_body)
-
-    @cached_property
     def _console(self) -> ConsoleRoutes:
         # Imported here, so that servers without a console do not pay for it.
         from ..console.console_page import ConsoleRoutes
 
-        return ConsoleRoutes(self.runtime, self._guard, self._routes, self._auth, self._options)
+        return ConsoleRoutes(self.runtime, self._routes, self._options)
 
     @cached_property
     def _mcp(self) -> McpEndpoint:
@@ -481,29 +531,6 @@ def asgi_app(registry: Registry, options: WebOptions) -> AsgiApp:
         has_sessions=registry.sessions and not is_shared,
     )
     return application
-
-
-def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
-    """Return the scope as a trusted proxy's client sent it; *scope* itself for other peers.
-
-    `server` remains this server's real address, so that the guard recognises loopback.
-    """
-    client = scope.get("client")
-    if client is None or not proxies.trusts(client[0]):
-        return scope
-    forwarded = proxies.read(joined_headers(scope))
-    changed = {**scope}
-    if forwarded.client is not None:
-        changed["client"] = (forwarded.client, 0)
-    if forwarded.scheme is not None:
-        changed["scheme"] = forwarded.scheme
-    if forwarded.host is not None:
-        changed[FORWARDED_HOST] = forwarded.host
-    if forwarded.prefix and forwarded.prefix != scope.get("root_path"):
-        # In ASGI, `path` includes the prefix, which the proxy has removed.
-        changed["root_path"] = forwarded.prefix + scope.get("root_path", "")
-        changed["path"] = forwarded.prefix + scope["path"]
-    return changed
 
 
 def _warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
@@ -580,37 +607,27 @@ class Authenticated:
     def __init__(
         self, step: AuthenticationStep, routes: Routes, mcp_paths: tuple[str, ...]
     ) -> None:
-        self._step = step
+        self.step = step
         self._routes = routes
         self._mcp_paths = mcp_paths
-
-    async def answer_page(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Answer a request for the public metadata; return False for other requests."""
-        if ".well-known" not in scope["path"]:
-            return False
-        request = HttpRequest(scope, receive, send)
-        page = self._step.page(request.method, request.path)
-        if page is not None:
-            await request.respond_with(page)
-        return page is not None
 
     async def answer(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply | None:
         """Return the response to a request that is refused or needs no user; None lets it proceed.
 
         `scope["user"]` is then the user, or None for an anonymous request.
         """
-        if self._step.loopback_only:
-            named = _names(request) if self._step.has_post(request.path) else []
-            refused = self._step.refuse_others(*_addresses(request), *named)
+        if self.step.loopback_only:
+            named = _names(request) if self.step.has_post(request.path) else []
+            refused = self.step.refuse_others(*_addresses(request), *named)
             if refused is not None:
                 return self._routes.refuse(refused, request)
         if request.method == "POST" and isinstance(body, bytes):
-            answered = self._step.answer_post(request.path, body)
+            answered = self.step.answer_post(request.path, body)
             if isinstance(answered, Reply):
                 return self._routes.refuse(answered, request)
             if answered is not None:
                 return HttpReply(200, answered, JSON, (("Cache-Control", "no-store"),))
-        found = await self._step.identify(
+        found = await self.step.identify(
             Credentials(request.method, request.path, request.query, request.scope["headers"])
         )
         if isinstance(found, RefusedRequest):

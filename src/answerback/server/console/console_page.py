@@ -14,7 +14,7 @@ from functools import cache
 from gzip import compress
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from urllib.parse import parse_qs
 
 import msgspec
@@ -35,15 +35,13 @@ from ...rules.catalogue import RULES
 from ...rules.reply_view import CheckContext
 from ...rules.rule_pages import terminal_page
 from ...rules.validation import check
-from ..asgi.request import ClientDisconnected, HttpRequest
+from ..asgi.request import HttpRequest
 from ..http.host_and_origin import is_local
-from ..http.routes import refuse_media, refuse_method
+from ..http.routes import CONSOLE_VIEWS, refuse_media, refuse_method
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
     from ...core.json_value import JsonObject
-    from ..asgi.application import Authenticated
-    from ..http.host_and_origin import Guard
     from ..http.routes import Routes
     from ..http.server_options import StartHelp, WebOptions
 
@@ -355,7 +353,6 @@ def _hash(text: str) -> str:
 
 PAGES = ("/", "/docs")
 ABOUT = "/console/about.json"
-VIEWS = "/console/views"
 TOKEN_PAGE = "/dev/token"
 """The `serve --dev-auth` page that issues test tokens."""
 NO_STORE = (("Cache-Control", "no-store"),)
@@ -364,72 +361,36 @@ NO_STORE = (("Cache-Control", "no-store"),)
 class ConsoleRoutes:
     """Answers requests for one app's console."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        guard: Guard,
-        routes: Routes,
-        auth: Authenticated | None,
-        options: WebOptions,
-    ) -> None:
+    def __init__(self, runtime: Runtime, routes: Routes, options: WebOptions) -> None:
         self._runtime = runtime
-        self._guard = guard
         self._routes = routes
-        self._auth = auth
         self._options = options
 
-    async def answer(self, request: HttpRequest) -> bool:
-        """Answer a request for the console; return False for other requests."""
-        client_is_local = is_local(request.scope, request.headers)
-        if self._options.only_local_console and not client_is_local:
+    def serves(self, request: HttpRequest) -> bool:
+        """Return whether the console answers this request, which is for one of its paths."""
+        if self._options.only_local_console and not is_local(request.scope, request.headers):
             return False
-        if request.path == VIEWS:
-            await self._answer_views(request)
-            return True
-        if request.path not in (ABOUT, FRAME) and not wants_page(request):
-            return False
-        refused = self._guard.refuse(request.scope, request.headers)
-        if refused is not None:
-            await request.respond_with(self._routes.refuse(refused, request))
-        elif request.path == ABOUT:
-            # Users on other machines cannot run the program, and do not need its path.
-            start = self._options.start if client_is_local else None
-            body = msgspec.json.encode(self._about(start))
-            await request.respond_with(HttpReply(200, body, JSON, NO_STORE))
-        elif request.path == FRAME:
-            try:
-                frame = widget_frame(request.query)
-            except ToolError as exc:
-                frame = self._routes.refuse(Reply(error=Error.of(exc)), request)
-            await request.respond_with(frame)
-        else:
-            await request.respond_with(page_for(request))
-        return True
+        return request.path in (ABOUT, FRAME, CONSOLE_VIEWS) or wants_page(request)
 
-    async def _answer_views(self, request: HttpRequest) -> None:
-        """Answer with all views of a result, for users who may call tools."""
-        try:
-            body = await request.body(self._options.max_body)
-        except ClientDisconnected:
-            await request.end_after_disconnect()
-            return
-        refused = (
-            self._guard.refuse(request.scope, request.headers)
-            or refuse_method(request.method, "POST")
-            or refuse_media(request.content_type)
-        )
-        if refused is None and isinstance(body, Reply):
-            refused = body
-        if refused is not None:
-            await request.respond_with(self._routes.refuse(refused, request))
-        elif self._auth is not None and (answered := await self._auth.answer(request, body)):
-            await request.respond_with(answered)
-        else:
-            contract = self._runtime.registry.contract
-            found = await views_of(cast("bytes", body), contract)
-            if isinstance(found, Reply):
-                found = self._routes.refuse(found, request)
-            await request.respond_with(found)
+    async def answer(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply:
+        """Return the response to a request that the console serves."""
+        if request.path == CONSOLE_VIEWS:
+            refused = refuse_method(request.method, "POST") or refuse_media(request.content_type)
+            found: bytes | Reply[Any] | HttpReply = refused or body
+            if isinstance(found, bytes):
+                found = await views_of(found, self._runtime.registry.contract)
+            return self._routes.refuse(found, request) if isinstance(found, Reply) else found
+        if request.path == ABOUT:
+            # Users on other machines cannot run the program, and do not need its path.
+            client_is_local = is_local(request.scope, request.headers)
+            start = self._options.start if client_is_local else None
+            return HttpReply(200, msgspec.json.encode(self._about(start)), JSON, NO_STORE)
+        if request.path == FRAME:
+            try:
+                return widget_frame(request.query)
+            except ToolError as exc:
+                return self._routes.refuse(Reply(error=Error.of(exc)), request)
+        return page_for(request)
 
     def _about(self, start: StartHelp | None) -> JsonObject:
         registry = self._runtime.registry

@@ -59,9 +59,9 @@ from ..asgi.request import (
 )
 from ..asgi.sse import EventStream, disconnected, write_until_disconnected
 from ..http.host_and_origin import Guard
-from ..http.routes import no_route, refuse_media, refuse_method
+from ..http.routes import CONSOLE_VIEWS, no_route, refuse_media, refuse_method
 from ..http.server_options import WebOptions
-from .console_page import ABOUT, NO_STORE, VIEWS, page_for, views_of, wants_page
+from .console_page import ABOUT, NO_STORE, page_for, views_of, wants_page
 
 START_TOKEN = b"x-answerback-console"
 _ENDPOINT = re.compile(r"/targets/(\d{1,4})/mcp")
@@ -345,7 +345,7 @@ class TargetConsole:
         elif request.path == ABOUT:
             about = msgspec.json.encode(self._about())
             await request.respond_with(HttpReply(200, about, JSON, NO_STORE))
-        elif request.path == VIEWS:
+        elif request.path == CONSOLE_VIEWS:
             refused = refuse_method(request.method, "POST") or refuse_media(request.content_type)
             found = await views_of(body, STANDARD) if refused is None else refused
             if isinstance(found, Reply):

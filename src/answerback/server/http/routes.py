@@ -81,7 +81,8 @@ Page: TypeAlias = Callable[[Runtime, str], HttpReply]
 
 PUBLIC = ("/healthz", "/readyz")
 """Pages that need no credentials, even if the app has `auth=`."""
-CONSOLE_PATHS = frozenset({"/", "/docs", "/console/about.json", "/console/frame", "/console/views"})
+CONSOLE_VIEWS = "/console/views"
+CONSOLE_PATHS = frozenset({"/", "/docs", "/console/about.json", "/console/frame", CONSOLE_VIEWS})
 """The paths that the console uses, if it is enabled."""
 
 
