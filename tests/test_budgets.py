@@ -401,8 +401,9 @@ DOORS = {
     *("rich", "secrets", "select", "shlex", "signal", "socket", "sys", "tempfile", "threading"),
     *("traceback", "urllib", "webbrowser"),
     # The parts of a wire, a client or a command, loaded when it is used.
-    *("auth", "auth.development", "auth.token_check", "cli.argument_parser", "cli.help"),
-    *("cli.list", "cli.program", "cli.readable_reply", "cli.remote", "cli.store_options"),
+    *("auth", "auth.development", "auth.token_check", "cli.argument_parser", "cli.call"),
+    *("cli.help", "cli.list", "cli.program", "cli.readable_reply", "cli.server_target"),
+    "cli.store_options",
     *("cli.target", "cli.terminal_login", "cli.tool_help", "client.blocking"),
     *("client.http_requests", "client.in_memory", "client.login.login_settings"),
     *("client.login.server_login", "client.rest_session", "client.streamable_http"),
@@ -417,7 +418,8 @@ DOORS = {
     # on.
     *("calls.fitted_reply", "calls.gating", "calls.middleware_and_observers", "calls.started"),
     *("fitting.cut_lists", "fitting.postgres_replies", "fitting.reply_store", "gates.links"),
-    *("gates.prompts", "options", "protocol.mcp_request_info", "protocol.refusals"),
+    *("gates.prompts", "options", "protocol.listing"),
+    *("protocol.mcp_request_info", "protocol.refusals"),
     *("protocol.task_methods", "protocol.widget", "records", "registry.composition"),
     *("registry.lifespan", "registry.lifespan_on_loop", "resilience", "resilience.policy"),
     *("resilience.service_failure", "resilience.shared_limits", "state.maintenance"),

@@ -1,6 +1,6 @@
 """`call`: calls one tool from the shell.
 
-`read` and `prompt` share its argument parsing and its `--user` option.
+An App as a target is here too, so that `call`, which programs start often, loads no other module.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import msgspec
 
 from ..calls.call import Call
 from ..calls.failures import invalid_arguments
+from ..core.author_errors import did_you_mean, similar_names
 from ..core.reply import Reply, failure
-from ..errors import INVALID_JSON, AnswerbackError, ToolError
+from ..core.shape import BARE
+from ..errors import INVALID_JSON, TOOL_NOT_FOUND, AnswerbackError, NotFound, ToolError
 from ..registry.declarations import registry_of
 from ..server.memory import HandlerName, call_once
-from ..server.process import take_stdin, take_stdout
 from ..tools.tool import Tool
 from ..types.json_text import load
 from ..types.problems import InvalidArguments, InvalidJson
@@ -33,18 +34,21 @@ from .program import (
     add_server_options,
     add_tag_options,
     printable,
-    refuse_server_options,
+    require_widgets,
+    write_note,
     write_stderr,
     write_stdout,
+    wrong_type,
 )
-from .reply_output import add_output_options, check_output, first_items, print_error, print_reply
+from .reply_output import add_output_options, check_output, first_items, print_reply
 from .terminal_peer import TerminalPeer
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from ..app import App
-    from .program import Options, ServerTarget
+    from ..registry.declarations import ListedKind
+    from .program import Options, ServerAddress
 
 
 _CALL_OPTIONS = ("help", "json", "dialect", "output", "limit", "user", "scope")
@@ -67,61 +71,33 @@ class UnreadableArgument(AnswerbackError):
     code = "CANNOT_READ"
 
 
-class NotATool(ToolError):
-    """The name belongs to a prompt or a resource."""
-
-    code = kind = "TOOL_NOT_FOUND"
-
-
 def run(program: Program, arguments: Sequence[str]) -> int:
     options = _options(program, arguments)
     words: list[str] = options.words
-    target = words.pop(0) if program.app is None and words else None
+    options.target = words.pop(0) if program.app is None and words else None
     if options.help and not words:
         _parser(program).print_help()
         return 0
-    if program.app is None and target is None:
+    if program.app is None and options.target is None:
         _parser(program).error("name the tool's file first, such as calculator.py")
-    server = _find_server(program, target, words)
-    if server is None:
-        refuse_server_options(options)
+    server = _find_server(program, options.target, words)
     check_output(options)
-    # Do this before loading the author's module, which may itself read stdin or print.
-    out, stdin = take_stdout(), take_stdin()
-    if server is not None:
-        from .remote import call_remote
+    with program.open(server, options) as (target, out):
+        if not words or ("=" in words[0] and words[0] not in target.tools):
+            from .list import table
 
-        return call_remote(server, words, options, out, stdin)
-    app = program.load_tagged(target, options)
-    if not words or ("=" in words[0] and words[0] not in app.tools):
-        from .list import list_tools
-
-        write_stderr(f"error: name the tool to call\n\n{list_tools(app)}")
-        return 2
-    name, *pairs = words
-    name = name.encode("utf-8", "replace").decode()
-    if options.help and name in app.tools:
-        from .tool_help import tool_help
-
-        text = tool_help(app.tools[name], program.command_line("call", target))
-        write_stdout(out, f"{printable(text)}\n".encode())
-        return 0
-    if name not in app.tools:
-        registry = registry_of(app)
-        others = (("prompt", "prompt", registry.prompts), ("resource", "read", registry.resources))
-        for kind, command, table in others:
-            if name in table:
-                line = program.command_line(command, target)
-                raise NotATool(f"{name!r} is a {kind}, not a tool; write: {line} {name}")
-    given = read_arguments(app.tools.get(name), pairs, options.json, stdin)
-    reply = given if isinstance(given, Reply) else call_as_user(app, name, given, options, stdin)
-    if reply.error is not None:
-        list_command = program.command_line("list", target)
-        advice = None if name in app.tools else f"`{list_command}` shows the tools"
-        return print_error(reply, reply.error, app.contract, options.dialect, advice)
-    shape = reply.shape or app.tools[name].shape
+            write_stderr(f"error: name the tool to call\n\n{table(target, 'tools')}")
+            return 2
+        name, *pairs = words
+        name = name.encode("utf-8", "replace").decode()
+        is_known = name in target.tools
+        if options.help and is_known:
+            write_stdout(out, f"{printable(target.tool_help(name))}\n".encode())
+            return 0
+        reply = target.call(name, pairs)
     reply = first_items(reply, options.limit)
-    return print_reply(reply, shape, app.contract, options, out)
+    advice = None if is_known else target.advice("tools")
+    return print_reply(reply, target.contract, options, out, advice=advice)
 
 
 def _options(program: Program, arguments: Sequence[str]) -> Options:
@@ -154,21 +130,27 @@ def _parser(program: Program) -> ArgumentParser:
     add_output_options(parser)
     text = "print the first N items of a list"
     parser.add_argument("--limit", metavar="N", type=_count, help=text)
-    add_user_options(parser)
+    add_target_options(parser, program)
+    return parser
+
+
+def add_target_options(parser: ArgumentParser, program: Program) -> None:
+    """Add the options of `call`, `read` and `prompt` that depend on the target."""
+    parser.add_argument("--user", metavar="NAME", help="act as this user, for tools with gates")
+    add_repeatable(parser, "--scope", "SCOPE", "a scope the user has")
     add_tag_options(parser)
     add_server_options(parser, program)
-    return parser
 
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
-        from argparse import ArgumentTypeError
-
-        raise ArgumentTypeError(f"{text!r} should be a whole number of at least 1")
+        raise wrong_type(f"{text!r} should be a whole number of at least 1")
     return int(text[:9])
 
 
-def _find_server(program: Program, target: str | None, words: Sequence[str]) -> ServerTarget | None:
+def _find_server(
+    program: Program, target: str | None, words: Sequence[str]
+) -> ServerAddress | None:
     """Return the server; raises NoSuchTarget, with advice if the target could be a tool's name."""
     has_name = bool(words) and "=" not in words[0]
     try:
@@ -190,7 +172,164 @@ def _find_server(program: Program, target: str | None, words: Sequence[str]) -> 
     return server
 
 
-def read_arguments(
+class AppTarget:
+    """The App; its tools run in this process, as `--user`."""
+
+    def __init__(self, program: Program, app: App, options: Options, stdin: int) -> None:
+        self._program = program
+        self._app = app
+        self._registry = registry_of(app)
+        self._options = options
+        self._stdin = stdin
+        self.name = self._registry.name
+        self.contract = app.contract
+        self.tools = app.tools
+
+    def rows(self, kind: ListedKind, *, alone: bool) -> list[tuple[str, str]]:
+        from .tool_help import usage
+
+        require_widgets(self._app)
+        if kind == "resources":
+            # A widget's page is for hosts; it is mentioned on its tool's line.
+            found = self._registry.resources.values()
+            return [(each.uri, _summary(each)) for each in found if alone or not each.is_widget]
+        return [(usage(each), _summary(each)) for each in self._registry.tables[kind].values()]
+
+    def entries(self, kind: ListedKind) -> bytes:
+        from ..core.versions import LATEST_STATEFUL
+        from ..protocol.listing import prompt_entry, resource_entry
+        from ..server.http.routes import function_list
+
+        require_widgets(self._app)
+        if kind == "tools":
+            return function_list(self._registry)
+        entry = prompt_entry if kind == "prompts" else resource_entry
+        found = self._registry.tables[kind].values()
+        return msgspec.json.encode([entry(each, LATEST_STATEFUL) for each in found])
+
+    def write_notes(self) -> None:
+        # Nothing else tells the author which tools have no return annotation.
+        names = [
+            name
+            for name, tool in self.tools.items()
+            if tool.settings.output_schema is None
+            and "return" not in tool.source.function.__annotations__
+        ]
+        if names and not self._options.json:
+            have = "has" if len(names) == 1 else "have"
+            write_note(
+                f"{', '.join(names)} {have} no return type, so callers get no output schema; "
+                "write -> and the type"
+            )
+
+    def tool_help(self, name: str) -> str:
+        from .tool_help import tool_help
+
+        return tool_help(self.tools[name], self._command_line("call"))
+
+    def advice(self, kind: ListedKind) -> str:
+        line = self._command_line("list")
+        return f"`{line}` shows the tools" if kind == "tools" else f"`{line} --{kind}` shows them"
+
+    def call(self, name: str, words: Sequence[str]) -> Reply[Any]:
+        tool = self.tools.get(name)
+        if tool is None:
+            for kind, command in (("prompt", "prompt"), ("resource", "read")):
+                if name in self._registry.tables[f"{kind}s"]:
+                    line = self._command_line(command)
+                    message = f"{name!r} is a {kind}, not a tool; write: {line} {name}"
+                    raise ToolError(message, TOOL_NOT_FOUND)
+        given = _read_arguments(tool, words, self._options.json, self._stdin)
+        reply = given if isinstance(given, Reply) else self._run("tools", name, given)
+        if tool is None or reply.shape is not None:
+            return reply
+        return msgspec.structs.replace(reply, shape=tool.shape)
+
+    def read(self, uri: str) -> Reply[Any]:
+        from ..protocol.listing import find_resource
+        from ..tools.resource import contents_of
+
+        try:
+            found = find_resource(self._registry, uri, None)
+        except InvalidArguments as exc:
+            return Reply(error=invalid_arguments(exc))
+        if found is None:
+            return failure(f"Resource not found: {uri}", NotFound.code)
+        resource, arguments = found
+        reply = self._run("resources", resource.uri, arguments)
+        if reply.error is not None:
+            return reply
+        contents = tuple(contents_of(resource, uri, reply))
+        return msgspec.structs.replace(
+            reply, content=contents, data=msgspec.UNSET, encoded=None, shape=BARE
+        )
+
+    def prompt(self, name: str, words: Sequence[str]) -> Reply[Any]:
+        prompts = self._registry.prompts
+        if name not in prompts:
+            hint = did_you_mean(similar_names(name, prompts))
+            return failure(f"Prompt not found: {name}", NotFound.code, hint=hint or None)
+        given = _read_arguments(prompts[name], words, None, self._stdin)
+        reply = (
+            given if isinstance(given, Reply) else self._run("prompts", prompts[name].name, given)
+        )
+        if reply.error is not None:
+            return reply
+        # The reply has one block per message, and the roles are in its meta.
+        meta = {**reply.meta, "description": prompts[name].description}
+        return msgspec.structs.replace(reply, meta=meta)
+
+    def _command_line(self, command: str) -> str:
+        return self._program.command_line(command, self._options.target)
+
+    def _run(self, handler: HandlerName, name: str, arguments: bytes) -> Reply[Any]:
+        """Call an entry as `--user`; show questions and progress on the terminal."""
+        options = self._options
+        if options.scope and options.user is None:
+            raise WrongOption("--scope needs --user")
+        peer = TerminalPeer(self._stdin)
+        call = Call(name, arguments, peer, wire="call")
+        if options.user is not None:
+            from ..core.authentication import User
+
+            # Use the app's issuer, so that the gates' links are for the user who logs in there.
+            issuer = "" if self._app.auth is None else self._app.auth.issuer
+            call.user = User(subject=options.user, issuer=issuer, scopes=frozenset(options.scope))
+        try:
+            reply = call_once(self._registry, call, handler)
+        finally:
+            peer.clear_progress()
+        if reply.error is None or call.challenge is None:
+            return reply
+        # A gate refused the call, so the hint names the options that it requires.
+        missing = [] if options.user is not None else ["--user NAME"]
+        given = options.scope or ()
+        missing += [f"--scope {each}" for each in call.challenge.scopes if each not in given]
+        if not missing:
+            return reply
+        hint = f"act as a user: add {' '.join(missing)}"
+        return msgspec.structs.replace(reply, error=msgspec.structs.replace(reply.error, hint=hint))
+
+
+def _summary(tool: Tool) -> str:
+    """Return the description's first line, the widget that shows the reply, and the gates."""
+    summary = tool.description.partition("\n")[0]
+    if tool.settings.widget is not None:
+        summary += f" (widget: {tool.settings.widget})"
+    if tool.gates is not None:
+        from ..tools.requires import BuiltinGate
+
+        names = [
+            gate.label
+            if isinstance(gate, BuiltinGate)
+            else getattr(gate, "__name__", type(gate).__name__)
+            for gate in tool.gates.declared
+        ]
+        summary += f" (requires {', '.join(names)})"
+    return summary.lstrip()
+
+
+def _read_arguments(
     tool: Tool | None, words: Sequence[str], json_option: str | None, stdin: int
 ) -> bytes | Reply[Any]:
     """Return the argument object as JSON, or the error reply for unknown arguments.
@@ -262,37 +401,6 @@ def _naming_advice(words: Sequence[str], place: int, tool: Tool) -> str:
     return f"write {unused[0]}={value}" if unused else f"{tool.name} takes no arguments"
 
 
-def in_quotes(*words: str) -> str:
-    """Return the words as typed in a shell, quoted where needed."""
-    import shlex
-
-    return shlex.join(words)
-
-
-def read_value(text: str, stdin: int) -> str | bytes:
-    """Return the value itself, or the content of the file or stdin that it names."""
-    if text.startswith("@@"):
-        return text[1:]
-    return read_content(text, stdin) if text == "-" or text.startswith("@") else text
-
-
-def read_content(text: str, stdin: int) -> bytes:
-    """Return the content of stdin for `-` or of a file for `@file`; otherwise the text's bytes."""
-    if text == "-":
-        return _read_bytes(stdin, "stdin")
-    if text.startswith("@"):
-        return _read_bytes(text[1:], text[1:])
-    return os.fsencode(text)
-
-
-def _read_bytes(source: str | int, name: str) -> bytes:
-    try:
-        with open(source, "rb", closefd=isinstance(source, str)) as file:
-            return file.read()
-    except OSError as exc:
-        raise UnreadableArgument(f"cannot read {name}: {exc.strerror}") from None
-
-
 def _json_error(text: bytes) -> str | None:
     """Return a JSON syntax error's reason, position and line; None if the text is valid JSON."""
     try:
@@ -325,41 +433,32 @@ def _json_error(text: bytes) -> str | None:
     return without_position
 
 
-def add_user_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--user", metavar="NAME", help="act as this user, for tools with gates")
-    add_repeatable(parser, "--scope", "SCOPE", "a scope the user has")
+def in_quotes(*words: str) -> str:
+    """Return the words as typed in a shell, quoted where needed."""
+    import shlex
+
+    return shlex.join(words)
 
 
-def call_as_user(
-    app: App,
-    name: str,
-    arguments: bytes,
-    options: Options,
-    stdin: int,
-    handler: HandlerName = "tools",
-) -> Reply[Any]:
-    """Call one of the app's entries as `--user`; show questions and progress on the terminal."""
-    if options.scope and options.user is None:
-        raise WrongOption("--scope needs --user")
-    peer = TerminalPeer(stdin)
-    call = Call(name, arguments, peer, wire="call")
-    if options.user is not None:
-        from ..core.authentication import User
+def read_value(text: str, stdin: int) -> str | bytes:
+    """Return the value itself, or the content of the file or stdin that it names."""
+    if text.startswith("@@"):
+        return text[1:]
+    return read_content(text, stdin) if text == "-" or text.startswith("@") else text
 
-        # Use the app's issuer, so that the gates' links are for the user who logs in there.
-        issuer = "" if app.auth is None else app.auth.issuer
-        call.user = User(subject=options.user, issuer=issuer, scopes=frozenset(options.scope))
+
+def read_content(text: str, stdin: int) -> bytes:
+    """Return the content of stdin for `-` or of a file for `@file`; otherwise the text's bytes."""
+    if text == "-":
+        return _read_bytes(stdin, "stdin")
+    if text.startswith("@"):
+        return _read_bytes(text[1:], text[1:])
+    return os.fsencode(text)
+
+
+def _read_bytes(source: str | int, name: str) -> bytes:
     try:
-        reply = call_once(registry_of(app), call, handler)
-    finally:
-        peer.clear_progress()
-    if reply.error is None or call.challenge is None:
-        return reply
-    # A gate refused the call, so the hint names the options that it requires.
-    missing = [] if options.user is not None else ["--user NAME"]
-    given = options.scope or ()
-    missing += [f"--scope {each}" for each in call.challenge.scopes if each not in given]
-    if not missing:
-        return reply
-    hint = f"act as a user: add {' '.join(missing)}"
-    return msgspec.structs.replace(reply, error=msgspec.structs.replace(reply.error, hint=hint))
+        with open(source, "rb", closefd=isinstance(source, str)) as file:
+            return file.read()
+    except OSError as exc:
+        raise UnreadableArgument(f"cannot read {name}: {exc.strerror}") from None

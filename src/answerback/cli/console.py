@@ -24,15 +24,15 @@ from .program import (
     require_widgets,
     write_stderr,
 )
-from .remote import chosen_servers, options_for_one
 from .serve import port_number
+from .server_target import chosen_servers, options_for_one
 from .terminal_login import has_browser, terminal_login
 from .terminal_peer import TerminalPeer
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from .program import ServerTarget
+    from .program import ServerAddress
 
 _DESCRIPTION = """\
 The page can only be opened on this machine. For a server, its address contains a token: anyone who
@@ -76,7 +76,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     return 0
 
 
-def _targets(server: ServerTarget, options: Namespace) -> list[ConsoleTarget]:
+def _targets(server: ServerAddress, options: Namespace) -> list[ConsoleTarget]:
     """Return the servers that the page offers; raises WrongOption or BadTarget."""
     found = chosen_servers(server, options)
     if isinstance(found, ServerEntry):

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..core.versions import LATEST_STATEFUL
-from ..protocol.listing import prompt_entry, resource_entry
-from ..registry.declarations import registry_of
-from ..server.process import take_stdout
+from ..errors import ToolError
 from .program import (
     Program,
     add_server_options,
     add_tag_options,
     printable,
-    refuse_server_options,
-    require_widgets,
     write_json,
-    write_stderr,
+    write_note,
     write_stdout,
 )
-from .tool_help import section, usage, usage_table
+from .tool_help import section, usage_table
 
 if TYPE_CHECKING:
-    from ..app import App
-    from ..tools.tool import Tool
-    from .program import Options
+    from ..registry.declarations import ListedKind
+    from .program import Target
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
@@ -39,83 +33,33 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     add_tag_options(parser)
     add_server_options(parser, program)
     options = parser.parse_args(arguments)
-    server = program.find_server(options.target)
-    out = take_stdout()
-    if server is not None:
-        from .remote import list_remote
-
-        return list_remote(server, options, out)
-    refuse_server_options(options)
-    app = require_widgets(program.load_tagged(options.target, options))
-    if options.json:
-        write_json(out, msgspec.json.format(_json_list(app, options), indent=2))
-        return 0
-    write_stdout(out, f"{printable(_lists(app, options))}\n".encode())
-    # Nothing else tells the author which tools have no return annotation.
-    names = [
-        name
-        for name, tool in app.tools.items()
-        if tool.settings.output_schema is None
-        and "return" not in tool.source.function.__annotations__
-    ]
-    if names:
-        have = "has" if len(names) == 1 else "have"
-        write_stderr(
-            f"note: {', '.join(names)} {have} no return type, so callers get no output schema; "
-            "write -> and the type"
-        )
+    kind: ListedKind | None = "resources" if options.resources else None
+    if options.prompts:
+        kind = "prompts"
+    with program.open(program.find_server(options.target), options) as (target, out):
+        if options.json:
+            write_json(out, msgspec.json.format(target.entries(kind or "tools"), indent=2))
+        else:
+            for text in _tables(target, kind):
+                write_stdout(out, f"{printable(text)}\n".encode())
+        target.write_notes()
     return 0
 
 
-def _json_list(app: App, options: Options) -> bytes:
-    registry = registry_of(app)
-    if options.prompts:
-        entries = [prompt_entry(each, LATEST_STATEFUL) for each in registry.prompts.values()]
-    elif options.resources:
-        entries = [resource_entry(each, LATEST_STATEFUL) for each in registry.resources.values()]
-    else:
-        from ..server.http.routes import function_list
-
-        return function_list(registry)
-    return msgspec.json.encode(entries)
-
-
-def _lists(app: App, options: Options) -> str:
-    registry = registry_of(app)
-    # A widget's page is for hosts; it is mentioned on its tool's line.
-    resources = [
-        (each.uri, _summary(each))
-        for each in registry.resources.values()
-        if options.resources or not each.is_widget
-    ]
-    prompts = [(usage(each), _summary(each)) for each in registry.prompts.values()]
-    if options.resources:
-        return usage_table(resources) or f"{registry.name} has no resources"
-    if options.prompts:
-        return usage_table(prompts) or f"{registry.name} has no prompts"
-    parts = [list_tools(app), section("resources", resources), section("prompts", prompts)]
-    return "\n\n".join(each for each in parts if each)
+def _tables(target: Target, kind: ListedKind | None) -> Iterator[str]:
+    """Yield the tables one by one, because a server may list its tools but fail on the rest."""
+    yield table(target, kind or "tools")
+    others: tuple[ListedKind, ...] = () if kind else ("resources", "prompts")
+    for each in others:
+        try:
+            rows = target.rows(each, alone=False)
+        except ToolError as exc:
+            write_note(f"the {each} cannot be listed: {exc}")
+            continue
+        if rows:
+            yield f"\n{section(each, rows)}"
 
 
-def list_tools(app: App) -> str:
-    """Return the usage and summary of each tool."""
-    rows = [(usage(tool), _summary(tool)) for tool in app.tools.values()]
-    return usage_table(rows) if rows else f"{registry_of(app).name} has no tools"
-
-
-def _summary(tool: Tool) -> str:
-    """Return the description's first line, the widget that shows the reply, and the gates."""
-    summary = tool.description.partition("\n")[0]
-    if tool.settings.widget is not None:
-        summary += f" (widget: {tool.settings.widget})"
-    if tool.gates is not None:
-        from ..tools.requires import BuiltinGate
-
-        names = [
-            gate.label
-            if isinstance(gate, BuiltinGate)
-            else getattr(gate, "__name__", type(gate).__name__)
-            for gate in tool.gates.declared
-        ]
-        summary += f" (requires {', '.join(names)})"
-    return summary.lstrip()
+def table(target: Target, kind: ListedKind) -> str:
+    """Return a line with the usage and summary of each entry."""
+    return usage_table(target.rows(kind, alone=True)) or f"{target.name} has no {kind}"

@@ -9,12 +9,12 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ..errors import CODES, AnswerbackError, ToolError
 
@@ -25,10 +25,13 @@ if TYPE_CHECKING:
 
     from ..app import App
     from ..calls.loop_thread import GivenLoop
+    from ..contract import Contract
+    from ..core.reply import Reply
+    from ..registry.declarations import ListedKind
     from ..server.process import Stdout
 
 
-ServerTarget: TypeAlias = "str | list[str]"
+ServerAddress: TypeAlias = "str | list[str]"
 """A server for `connect`: a URL, a host's file, or a command."""
 Options: TypeAlias = "Namespace | SimpleNamespace"
 """A command's options; a command without options does not load argparse."""
@@ -269,7 +272,7 @@ class Program:
         options = parser.parse_args(arguments)
         return options.target, partial(self.load_tagged, options.target, options)
 
-    def find_server(self, target: str | None) -> ServerTarget | None:
+    def find_server(self, target: str | None) -> ServerAddress | None:
         """Return the server that the target names; None if it is an App. Raises CannotLoad."""
         is_file = target is not None and target.endswith(".py") and " " not in target
         if self.app is not None or target is None or is_file:
@@ -293,6 +296,51 @@ class Program:
 
             select_by_tags(app, options.tag, options.exclude_tag)
         return app
+
+    @contextmanager
+    def open(
+        self, server: ServerAddress | None, options: Options
+    ) -> Iterator[tuple[Target, Stdout]]:
+        """Load the App `options.target` or connect to *server*; yield it and stdout."""
+        from ..server.process import take_stdin, take_stdout
+
+        # Do this before loading the author's module, which may itself read stdin or print.
+        out, stdin = take_stdout(), take_stdin()
+        if server is None:
+            # An App needs neither asyncio nor the client, which are slow to import.
+            from .call import AppTarget
+
+            refuse_server_options(options)
+            app = self.load_tagged(options.target, options)
+            yield AppTarget(self, app, options, stdin), out
+            return
+        from .server_target import open_server
+
+        with open_server(server, options, out, stdin) as target:
+            yield target, out
+
+
+class Target(Protocol):
+    """An App in this process, or a server: what `call`, `list`, `read` and `prompt` need of it."""
+
+    name: str
+    contract: Contract
+
+    @property
+    def tools(self) -> Mapping[str, object]: ...
+    def tool_help(self, name: str) -> str: ...
+
+    # Each entry's usage and summary; *alone* if the user asked for this kind of entry.
+    def rows(self, kind: ListedKind, *, alone: bool) -> list[tuple[str, str]]: ...
+    def entries(self, kind: ListedKind) -> bytes: ...
+    def write_notes(self) -> None: ...
+    def advice(self, kind: ListedKind) -> str | None: ...
+
+    def call(self, name: str, words: Sequence[str]) -> Reply[Any]: ...
+    def read(self, uri: str) -> Reply[Any]: ...
+
+    # The reply has a block for each message; the `roles` and `description` are in its meta.
+    def prompt(self, name: str, words: Sequence[str]) -> Reply[Any]: ...
 
 
 def require_widgets(app: App) -> App:
@@ -370,7 +418,7 @@ def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str
 
 def positive_int(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text[:10])):
-        raise _wrong_type(f"must be a whole number of at least 1, not {text!r}")
+        raise wrong_type(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
 
 
@@ -380,11 +428,11 @@ def positive_seconds(text: str) -> float:
     except ValueError:
         number = 0
     if not 0 < number < float("inf"):
-        raise _wrong_type(f"must be a number of seconds, not {text!r}")
+        raise wrong_type(f"must be a number of seconds, not {text!r}")
     return number
 
 
-def _wrong_type(message: str) -> Exception:
+def wrong_type(message: str) -> Exception:
     from argparse import ArgumentTypeError
 
     return ArgumentTypeError(message)
@@ -395,6 +443,11 @@ def write_stderr(text: str) -> None:
     if sys.stderr is not None:
         with suppress(OSError):
             sys.stderr.write(f"{printable(text)}\n")
+
+
+def write_note(text: str) -> None:
+    # Later lines are indented, because the text may be untrusted.
+    write_stderr(f"note: {text}".replace("\n", "\n  "))
 
 
 def printable(text: str) -> str:

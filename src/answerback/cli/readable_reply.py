@@ -5,7 +5,6 @@ This is a separate module because `call` imports it only for terminals, never fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -60,15 +59,15 @@ def block_text(block: Block) -> str:
             return render_line(f"{block.uri}, {len(block.blob or b'')} bytes; {_ADVICE}")
 
 
-def print_prompt(
-    roles: Sequence[str], blocks: Sequence[Block], description: str, out: Stdout
-) -> int:
-    messages = list(zip(roles, blocks, strict=True))
+def print_prompt(reply: Reply[Any], out: Stdout) -> int:
+    """Print a prompt's messages; each is a block, with its role in the reply's meta."""
+    messages = list(zip(reply.meta["roles"], reply.content, strict=True))
     if out.is_terminal:
         texts = [f"{printable_line(role)}:\n{block_text(block)}" for role, block in messages]
         write_stdout(out, ("\n\n".join(texts) + "\n").encode())
         return 0
     shown = [{"role": role, "content": write_block(block)} for role, block in messages]
+    description = reply.meta["description"]
     members = {"description": description} if description else {}
     write_json(out, msgspec.json.encode({**members, "messages": shown}))
     return 0

@@ -11,13 +11,14 @@ from ..contract import Contract, Dialect
 from ..core.content import Audio, Block, Embedded, Image
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT, Shape
-from ..dialects import HttpReply, write
+from ..dialects import HttpReply, shape_of, write
 from ..server.process import Stdout
 from .program import (
     CannotWrite,
     printable_json,
     printable_line,
     write_json,
+    write_note,
     write_stderr,
     write_stdout,
 )
@@ -55,7 +56,7 @@ def first_items(reply: Reply[Any], limit: int | None) -> Reply[Any]:
     items = data.get("items") if isinstance(data, dict) else data
     if not isinstance(items, list) or len(items) <= limit:
         return reply
-    write_stderr(f"note: these are the first {limit:,} of {len(items):,} items")
+    write_note(f"these are the first {limit:,} of {len(items):,} items")
     first: Any = items[:limit]
     if isinstance(data, dict):
         first = data | {"items": first}
@@ -66,11 +67,11 @@ def first_items(reply: Reply[Any], limit: int | None) -> Reply[Any]:
 
 def print_reply(
     reply: Reply[Any],
-    shape: Shape,
     contract: Contract,
     options: Options,
     out: Stdout,
     *,
+    advice: str | None = None,
     as_file: bool = False,
 ) -> int:
     """Print a reply, or write it to `--output`; return the exit status.
@@ -78,7 +79,8 @@ def print_reply(
     With *as_file*, which `read` sets, a single content block is piped unchanged.
     """
     if reply.error is not None:
-        return print_error(reply, reply.error, contract, options.dialect)
+        return print_error(reply, reply.error, contract, options.dialect, advice)
+    shape = reply.shape or shape_of(reply)
     match reply.content:
         case (Embedded() as only,) if as_file and options.dialect is None:
             body = (only.text or "").encode() if only.blob is None else only.blob

@@ -1,9 +1,10 @@
-"""`call`, `list`, `read` and `prompt` with a server as the target."""
+"""A server at a URL or behind a command, as the target of `call`, `list`, `read` and `prompt`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,20 +19,17 @@ from ..core.content import Block, Text
 from ..core.json_value import Json, JsonObject
 from ..core.peer import NeedsInput, Question
 from ..core.reply import Error, Reply, failure
-from ..dialects import shape_of
 from ..errors import ToolError
 from ..server.process import Stdout
 from .call import UnreadableArgument, read_content, read_value
-from .program import WrongOption, printable, printable_line, write_json, write_stderr, write_stdout
-from .readable_reply import print_prompt
-from .reply_output import first_items, print_error, print_reply
+from .program import WrongOption, printable_line, write_note
 from .terminal_peer import TerminalPeer, stderr_is_terminal
-from .tool_help import section, usage_table
 
 if TYPE_CHECKING:
     from ..client.blocking import BlockingServer
-    from ..client.results import ListedEntry, RemoteResource, RemoteTemplate
-    from .program import Options, ServerTarget
+    from ..client.results import ListedEntry
+    from ..registry.declarations import ListedKind
+    from .program import Options, ServerAddress
 
 
 _FOR_URL = ("header", "token", "transport")
@@ -40,134 +38,26 @@ _FOR_ONE = ("header", "token", "transport", "env")
 _MAX_CHOICES = 30
 
 
-def call_remote(
-    target: ServerTarget, words: Sequence[str], options: Options, out: Stdout, stdin: int
-) -> int:
-    """Call a server's tool, and print its reply the way `call` does."""
-    with _server(target, options, stdin) as server:
-        tools = {tool.name: tool for tool in server.tools()}
-        if not words or ("=" in words[0] and words[0] not in tools):
-            write_stderr(f"error: name the tool to call\n\n{tool_table(tools.values())}")
-            return 2
-        name, *pairs = words
-        if options.help and name in tools:
-            write_stdout(out, f"{printable(tool_help_text(tools[name]))}\n".encode())
-            return 0
-        arguments = read_tool_arguments(tools.get(name), pairs, options.json, stdin)
-        reply = arguments if isinstance(arguments, Reply) else server.call(name, arguments)
-        _note_failures(server)
-    if not out.is_terminal:
-        # On a terminal, the reply's text already says what the server left out.
-        for cut in reply.cuts:
-            unit = f"{cut.unit} of {cut.path}" if cut.path else cut.unit
-            write_stderr(f"note: the server sent {cut.returned:,} of {cut.total:,} {unit}")
-    return _print(reply, options, out, limit=options.limit)
-
-
-def read_remote(target: ServerTarget, options: Options, out: Stdout, stdin: int) -> int:
-    with _server(target, options, stdin) as server:
-        reply = server.read(options.uri)
-        _note_failures(server)
-    return _print(reply, options, out, as_file=True)
-
-
-def prompt_remote(target: ServerTarget, options: Options, out: Stdout, stdin: int) -> int:
-    arguments = dict(read_pairs(options.pairs, stdin))
-    with _server(target, options, stdin) as server:
-        try:
-            filled = server.prompt(options.name, arguments)
-        except ToolError as exc:
-            error = Error(exc.code, exc.message, exc.details, hint=exc.hint)
-            return print_error(Reply(error=error), error, STANDARD)
-    roles = [message.role for message in filled.messages]
-    blocks = [message.content for message in filled.messages]
-    return print_prompt(roles, blocks, filled.description, out)
-
-
-def list_remote(target: ServerTarget, options: Options, out: Stdout) -> int:
-    """List a server's tools, resources and prompts, or one of the three."""
-    with _server(target, options, 0) as server:
-        if options.json:
-            write_json(out, _json_list(server, options))
-        else:
-            for text in _lists(server, options):
-                write_stdout(out, f"{printable(text)}\n".encode())
-        _note_failures(server)
-    return 0
-
-
-def _lists(server: BlockingServer, options: Options) -> Iterator[str]:
-    """Yield the tables one by one, because a server may list its tools but fail on the rest."""
-    if options.resources:
-        yield usage_table(_resource_rows(server)) or "the server has no resources"
-    elif options.prompts:
-        yield usage_table(_prompt_rows(server)) or "the server has no prompts"
-    else:
-        yield tool_table(server.tools())
-        # With several servers, any of them may have resources or prompts.
-        facts = server.info.values() if isinstance(server.info, dict) else [server.info]
-        for noun, rows in (("resources", _resource_rows), ("prompts", _prompt_rows)):
-            try:
-                is_offered = any(each.offers(noun) for each in facts)
-                table = section(noun, rows(server)) if is_offered else ""
-            except ToolError as exc:
-                write_stderr(f"note: the {noun} cannot be listed: {exc}".replace("\n", "\n  "))
-                continue
-            if table:
-                yield f"\n{table}"
-
-
-def _resource_rows(server: BlockingServer) -> list[tuple[str, str]]:
-    return [(uri, _summary(each)) for uri, each in _resources(server).items()]
-
-
-def _resources(server: BlockingServer) -> dict[str, RemoteResource | RemoteTemplate]:
-    found: dict[str, RemoteResource | RemoteTemplate] = {
-        each.uri: each for each in server.resources()
-    }
-    return found | {each.uri_template: each for each in server.templates()}
-
-
-def _prompt_rows(server: BlockingServer) -> list[tuple[str, str]]:
-    return [(prompt_usage(each), _summary(each)) for each in server.prompts()]
-
-
-def _summary(entry: ListedEntry) -> str:
-    text = str(entry.description or entry.title or getattr(entry, "name", ""))
-    return text.strip().partition("\n")[0]
-
-
-def _json_list(server: BlockingServer, options: Options) -> bytes:
-    entries: Iterable[Any]
-    if options.resources:
-        entries = _resources(server).values()
-    else:
-        entries = server.prompts() if options.prompts else server.tools()
-    members = [
-        {name: value for name, value in msgspec.to_builtins(entry).items() if value is not None}
-        for entry in entries
-    ]
-    return msgspec.json.format(msgspec.json.encode(members), indent=2)
-
-
 @contextmanager
-def _server(target: ServerTarget, options: Options, stdin: int) -> Iterator[BlockingServer]:
+def open_server(
+    address: ServerAddress, options: Options, out: Stdout, stdin: int
+) -> Iterator[ServerTarget]:
     """Open the connection; on a terminal, show the server's progress and questions.
 
     Raises WrongOption or BadTarget.
     """
     peer = TerminalPeer(stdin)
-    found = chosen_servers(target, options)
+    found = chosen_servers(address, options)
     # A command lists entries only once, so it waits for every server in the file.
     more: dict[str, Any] = {"inherit": bool(options.inherit_env), "wait": None}
     if options.timeout is not None:
         more |= {"timeout": options.timeout, "connect_timeout": options.timeout}
     if options.server_log:
         more |= {"on_log": peer.notify, "stderr": peer.show_line}
-    if not isinstance(target, list):
+    if not isinstance(address, list):
         from .terminal_login import terminal_login
 
-        more["auth"] = terminal_login(target, stdin)
+        more["auth"] = terminal_login(address, stdin)
     if isinstance(found, ServerEntry):
         more |= options_for_one(options)
 
@@ -184,24 +74,107 @@ def _server(target: ServerTarget, options: Options, stdin: int) -> Iterator[Bloc
         if stderr_is_terminal():
             server = server.options(progress=peer.notify)
         try:
-            yield server
+            yield ServerTarget(server, options, out, stdin)
         finally:
             peer.clear_progress()
 
 
-def _note_failures(server: BlockingServer) -> None:
-    for text in server.failures.values():
-        write_stderr(f"note: {text}".replace("\n", "\n  "))
+class ServerTarget:
+    """The server that `connect` opened; its schemas and texts are untrusted."""
+
+    name = "the server"
+    contract = STANDARD
+
+    def __init__(self, server: BlockingServer, options: Options, out: Stdout, stdin: int) -> None:
+        self._server = server
+        self._options = options
+        self._out = out
+        self._stdin = stdin
+
+    @cached_property
+    def tools(self) -> dict[str, RemoteTool]:
+        return {tool.name: tool for tool in self._server.tools()}
+
+    def rows(self, kind: ListedKind, *, alone: bool) -> list[tuple[str, str]]:
+        if kind == "tools":
+            return [(_tool_usage(each), _summary(each)) for each in self.tools.values()]
+        # With several servers, any of them may have resources or prompts.
+        info = self._server.info
+        facts = info.values() if isinstance(info, dict) else [info]
+        if not alone and not any(each.offers(kind) for each in facts):
+            return []
+        if kind == "prompts":
+            return [(_prompt_usage(each), _summary(each)) for each in self._server.prompts()]
+        return [(uri, _summary(each)) for uri, each in self._resources().items()]
+
+    def entries(self, kind: ListedKind) -> bytes:
+        entries: Iterable[ListedEntry]
+        if kind == "resources":
+            entries = self._resources().values()
+        else:
+            entries = self._server.prompts() if kind == "prompts" else self.tools.values()
+        found = map(msgspec.to_builtins, entries)
+        return msgspec.json.encode(
+            [{name: value for name, value in each.items() if value is not None} for each in found]
+        )
+
+    def _resources(self) -> dict[str, ListedEntry]:
+        found: dict[str, ListedEntry] = {each.uri: each for each in self._server.resources()}
+        return found | {each.uri_template: each for each in self._server.templates()}
+
+    def write_notes(self) -> None:
+        # In a host's file, some servers may fail; the others can still be used.
+        for text in self._server.failures.values():
+            write_note(text)
+
+    def tool_help(self, name: str) -> str:
+        tool = self.tools[name]
+        schema = msgspec.json.format(msgspec.json.encode(tool.input_schema), indent=2).decode()
+        parts = (printable_line(_tool_usage(tool)), tool.description, schema)
+        return "\n\n".join(each for each in parts if each)
+
+    def advice(self, kind: ListedKind) -> None:
+        return None
+
+    def call(self, name: str, words: Sequence[str]) -> Reply[Any]:
+        arguments: JsonObject = {}
+        if (given := self._options.json) is not None:
+            try:
+                arguments = msgspec.json.decode(
+                    read_content(given, self._stdin), type=dict[str, Any]
+                )
+            except msgspec.DecodeError as exc:
+                return failure(f"--json is not a JSON object: {exc}", "INVALID_JSON")
+        # A value is parsed as JSON unless the schema allows only strings.
+        fields = _fields(self.tools[name]) if name in self.tools else {}
+        for key, text in _read_pairs(words, self._stdin):
+            arguments[key] = _value(text, fields.get(key))
+        reply = self._server.call(name, arguments)
+        self.write_notes()
+        if not self._out.is_terminal:
+            # On a terminal, the reply's text already says what the server left out.
+            for cut in reply.cuts:
+                unit = f"{cut.unit} of {cut.path}" if cut.path else cut.unit
+                write_note(f"the server sent {cut.returned:,} of {cut.total:,} {unit}")
+        return _to_show(reply)
+
+    def read(self, uri: str) -> Reply[Any]:
+        reply = self._server.read(uri)
+        self.write_notes()
+        return _to_show(reply)
+
+    def prompt(self, name: str, words: Sequence[str]) -> Reply[Any]:
+        try:
+            filled = self._server.prompt(name, dict(_read_pairs(words, self._stdin)))
+        except ToolError as exc:
+            return Reply(error=Error(exc.code, exc.message, exc.details, hint=exc.hint))
+        roles = [message.role for message in filled.messages]
+        content = tuple(message.content for message in filled.messages)
+        return Reply(content=content, meta={"roles": roles, "description": filled.description})
 
 
-def _print(
-    reply: Reply[Any],
-    options: Options,
-    out: Stdout,
-    *,
-    limit: int | None = None,
-    as_file: bool = False,
-) -> int:
+def _to_show(reply: Reply[Any]) -> Reply[Any]:
+    """Return the reply without what the user has seen already."""
     match reply.error:
         # The log has already shown a child process's stderr.
         case Error(details={"stderr": _, **details}) as error:
@@ -212,9 +185,7 @@ def _print(
         shown = (reply.data, {"result": reply.data})
         content = tuple(each for each in reply.content if not _is_one_of(each, shown))
         reply = msgspec.structs.replace(reply, content=content)
-    reply = first_items(reply, limit)
-    shape = reply.shape or shape_of(reply)
-    return print_reply(reply, shape, STANDARD, options, out, as_file=as_file)
+    return reply
 
 
 def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
@@ -227,7 +198,7 @@ def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
         return False
 
 
-def chosen_servers(target: ServerTarget, options: Options) -> ServerEntry | ServerTarget:
+def chosen_servers(target: ServerAddress, options: Options) -> ServerEntry | ServerAddress:
     """Return the selected server; without `--server`, return a file of several unchanged."""
     found = read_target(target)
     if isinstance(found, ServerEntry):
@@ -295,12 +266,14 @@ def _filled(option: str, text: str) -> str:
     return filled
 
 
-def tool_table(tools: Iterable[RemoteTool]) -> str:
-    rows = [(_usage(tool), (tool.description or "").strip().partition("\n")[0]) for tool in tools]
-    return usage_table(rows) if rows else "the server has no tools"
+def _summary(entry: ListedEntry) -> str:
+    text = entry.description or ""
+    if not isinstance(entry, RemoteTool):
+        text = str(text or entry.title or getattr(entry, "name", ""))
+    return text.strip().partition("\n")[0]
 
 
-def prompt_usage(prompt: RemotePrompt) -> str:
+def _prompt_usage(prompt: RemotePrompt) -> str:
     """Return the prompt's usage line, such as `greet name=TEXT [style=TEXT]`."""
     given = prompt.arguments if isinstance(prompt.arguments, list | tuple) else ()
     words = [
@@ -311,13 +284,7 @@ def prompt_usage(prompt: RemotePrompt) -> str:
     return " ".join([prompt.name, *words])
 
 
-def tool_help_text(tool: RemoteTool) -> str:
-    schema = msgspec.json.format(msgspec.json.encode(tool.input_schema), indent=2).decode()
-    parts = (printable_line(_usage(tool)), tool.description, schema)
-    return "\n\n".join(each for each in parts if each)
-
-
-def _usage(tool: RemoteTool) -> str:
+def _tool_usage(tool: RemoteTool) -> str:
     schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
     required = schema.get("required") or ()
     words = [
@@ -357,21 +324,7 @@ def _kind(field: Json) -> str | None:
     return found.pop() if len(found) == 1 and "None" not in found else None
 
 
-def read_tool_arguments(
-    tool: RemoteTool | None, pairs: Sequence[str], given: str | None, stdin: int
-) -> JsonObject | Reply[Any]:
-    """Read the arguments; a value is parsed as JSON unless the schema allows only strings."""
-    found: JsonObject = {}
-    if given is not None:
-        try:
-            found = msgspec.json.decode(read_content(given, stdin), type=dict[str, Any])
-        except msgspec.DecodeError as exc:
-            return failure(f"--json is not a JSON object: {exc}", "INVALID_JSON")
-    fields = {} if tool is None else _fields(tool)
-    return found | {name: _value(text, fields.get(name)) for name, text in read_pairs(pairs, stdin)}
-
-
-def read_pairs(words: Sequence[str], stdin: int) -> Iterator[tuple[str, str]]:
+def _read_pairs(words: Sequence[str], stdin: int) -> Iterator[tuple[str, str]]:
     """Yield the name and the value of each `name=value` word."""
     for word in words:
         name, equals, text = word.partition("=")
