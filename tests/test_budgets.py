@@ -26,7 +26,7 @@ STATE = {
     # The state of each service that has a breaker, as long as a breaker refers to it.
     "resilience/breaker.py: _SERVICES",
     # A context variable with the clocks of the call that runs.
-    "core/stopped_clocks.py: RUNNING",
+    "core/clocks.py: RUNNING",
     # A context variable with the call that runs now.
     "tools/current_call.py: CURRENT",
     # A context variable that is set while a target is loaded.
@@ -434,8 +434,8 @@ DOORS = {
     # What only some calls need: threads, failures, foreign replies, other dialects.
     *("calls.context", "calls.failures", "calls.finished_reply", "calls.loop_thread"),
     *("calls.runtime", "calls.thread_pool", "core.authentication", "core.author_errors"),
-    *("core.log", "core.media_types", "core.metadata", "core.reply", "core.request_info"),
-    *("core.secrets", "core.signing", "core.stopped_clocks", "core.versions", "dialects"),
+    *("core.clocks", "core.log", "core.media_types", "core.metadata", "core.reply"),
+    *("core.request_info", "core.secrets", "core.signing", "core.versions", "dialects"),
     *("dialects.common", "dialects.foreign_blocks", "dialects.mcp_blocks"),
     *("dialects.model_text", "dialects.readable", "dialects.reply_text", "dialects.rest"),
     *("dialects.returned_value", "dialects.seen_reply", "dialects.verdicts", "reading"),

@@ -36,7 +36,7 @@ from answerback.client.login.discovery import (
     send,
 )
 from answerback.client.login.server_login import ChosenIssuer, log_in
-from answerback.core.stopped_clocks import WaitingClocks
+from answerback.core.clocks import WaitingClocks
 
 PAGES = ("/register", "/authorize", "/token")
 

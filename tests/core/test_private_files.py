@@ -1,4 +1,4 @@
-"""The files of tasks and records: no other user can read them, however they came to be."""
+"""Files of tasks, replies and records: no other user can read them, however they came to be."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.records.support import app_with, call_add
 
+from answerback.fitting.reply_store import SQLiteReplies
 from answerback.records import JSONL, Records, SQLite
 from answerback.tasks.sqlite_store import SQLiteStore
 
@@ -16,6 +17,12 @@ from answerback.tasks.sqlite_store import SQLiteStore
 def keep_tasks(path: Path) -> None:
     store = SQLiteStore(path)
     store.version()
+    store.close()
+
+
+def keep_replies(path: Path) -> None:
+    store = SQLiteReplies(str(path))
+    store.forget_session("ended")
     store.close()
 
 
@@ -33,7 +40,9 @@ def _record(records: Records) -> None:
     records.close()
 
 
-WRITERS = pytest.mark.parametrize("write", [keep_tasks, record_in_sqlite, record_in_jsonl])
+WRITERS = pytest.mark.parametrize(
+    "write", [keep_tasks, keep_replies, record_in_sqlite, record_in_jsonl]
+)
 Write = Callable[[Path], None]
 
 

@@ -209,7 +209,7 @@ class Context(CallContext, Generic[StateT]):
         an answer, so the code before the question runs twice. *key* identifies the answer in that
         second run; by default the question's position and text do.
         """
-        from ..core.stopped_clocks import clocks_paused
+        from ..core.clocks import clocks_paused
         from ..tools.elicitation import Form, check_question
 
         check_question(form, unknown)
@@ -252,7 +252,7 @@ class Context(CallContext, Generic[StateT]):
         return msgspec.convert(result.get("roots", []), list[Root])
 
     async def _ask(self, question: Question) -> Any:
-        from ..core.stopped_clocks import clocks_paused
+        from ..core.clocks import clocks_paused
 
         with clocks_paused():
             return await self._call.peer.ask(question)

@@ -228,17 +228,14 @@ async def with_timeout(tool: Runnable, steps: Coroutine[Any, Any, Any]) -> Any:
     The clock stops while the user is being asked.
     """
     await ON_LOOP
-    import asyncio
-
-    from ..core.stopped_clocks import pausable
+    from ..core.clocks import Deadline
 
     try:
-        async with asyncio.timeout(tool.timeout) as clock:
-            with pausable(clock):
-                return await steps
+        async with Deadline(tool.timeout).limit() as timeout:
+            return await steps
     except Exception as exc:
         # Database drivers raise their own exceptions when a statement is cancelled.
-        if clock.expired() and not isinstance(exc, ToolError):
+        if timeout.expired() and not isinstance(exc, ToolError):
             raise timed_out(tool) from exc
         raise  # The tool itself raised it.
 

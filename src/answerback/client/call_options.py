@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import msgspec
 
+from ..core.clocks import Deadline
 from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..errors import ToolError
-from .client_connection import Deadline
 from .user_handlers import OnProgress
 
 if TYPE_CHECKING:

@@ -6,18 +6,17 @@ Each request has a `Deadline`. `ServerMessages` answers the server's own request
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from ..core.clocks import RUNNING, Deadline, PausableClock, clocks_paused
 from ..core.event_loop import spawn
 from ..core.json_value import JsonObject
 from ..core.limits import LARGE, MAX_BYTES
 from ..core.log import logger
 from ..core.peer import Log, Progress
-from ..core.stopped_clocks import RUNNING, PausableClock, clocks_paused
 from ..core.versions import LATEST_STATEFUL
 from ..protocol.jsonrpc import (
     URL_ELICITATION_REQUIRED,
@@ -62,76 +61,6 @@ _IDLE_SECONDS = 0.05
 """Seconds between checks on whether a lost session's last request has ended."""
 
 
-class Deadline:
-    """The time by which a request must be answered; paused while waiting for the user."""
-
-    __slots__ = ("_left", "_questions", "_timeouts", "at", "received", "seconds")
-
-    def __init__(self, seconds: float | None) -> None:
-        self.seconds = seconds
-        self.at = None if seconds is None else asyncio.get_running_loop().time() + seconds
-        """In the event loop's time; None if there is no limit, or while waiting for the user."""
-        self.received = 0
-        """How many bytes of results have arrived under this deadline."""
-        self._left: float | None = None
-        self._questions = 0
-        self._timeouts: list[asyncio.Timeout] = []
-
-    def left(self) -> float | None:
-        """Return the remaining seconds; None if there is no limit."""
-        if self.at is None:
-            return self._left
-        return max(0.0, self.at - asyncio.get_running_loop().time())
-
-    def sooner(self, seconds: float | None) -> Deadline:
-        """Return this deadline, or one that ends after *seconds* if that is earlier."""
-        left = self.left()
-        if seconds is None or (left is not None and left <= seconds):
-            return self
-        return Deadline(seconds)
-
-    async def on_thread(self, work: Callable[[], T]) -> T:
-        """Run *work* in a thread, within the deadline; raises NoAnswer when the time is up.
-
-        The thread then keeps running, but the limits on what a server may send bound its work too.
-        """
-        try:
-            async with self.limit():
-                return await asyncio.to_thread(work)
-        except TimeoutError:
-            text = f"the server's response could not be read within {self.seconds:g} seconds"
-            raise NoAnswer(text, code=TIMED_OUT) from None
-
-    @asynccontextmanager
-    async def limit(self) -> AsyncIterator[None]:
-        """Raise TimeoutError in the block when the time is up."""
-        async with asyncio.timeout_at(self.at) as timeout:
-            before = RUNNING.set((*RUNNING.get(), self))
-            self._timeouts.append(timeout)
-            try:
-                yield
-            finally:
-                self._timeouts.remove(timeout)
-                RUNNING.reset(before)
-
-    def pause(self) -> None:
-        if self._questions == 0 and self.at is not None:
-            self._left, self.at = self.left(), None
-            self._reschedule()
-        self._questions += 1
-
-    def resume(self) -> None:
-        self._questions -= 1
-        if self._questions == 0 and self._left is not None:
-            self.at, self._left = asyncio.get_running_loop().time() + self._left, None
-            self._reschedule()
-
-    def _reschedule(self) -> None:
-        for timeout in self._timeouts:
-            if not timeout.expired():
-                timeout.reschedule(self.at)
-
-
 class ProbeDeadline(Deadline):
     """The deadline for a request that some servers never answer.
 
@@ -139,6 +68,19 @@ class ProbeDeadline(Deadline):
     """
 
     __slots__ = ()
+
+
+async def read_in_thread(deadline: Deadline, work: Callable[[], T]) -> T:
+    """Run *work* in a thread, within the deadline; raises NoAnswer when the time is up.
+
+    The thread then keeps running, but the limits on what a server may send bound its work too.
+    """
+    try:
+        async with deadline.limit():
+            return await asyncio.to_thread(work)
+    except TimeoutError:
+        text = f"the server's response could not be read within {deadline.seconds:g} seconds"
+        raise NoAnswer(text, code=TIMED_OUT) from None
 
 
 class ClientRequest(msgspec.Struct):
@@ -293,7 +235,7 @@ class ClientConnection:
         deadline.received += len(raw)
         if len(raw) <= LARGE:
             return _decoded(raw, method)
-        return await deadline.on_thread(lambda: _decoded(raw, method))
+        return await read_in_thread(deadline, lambda: _decoded(raw, method))
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         await self.send(notification_frame(method, params or {}), method)

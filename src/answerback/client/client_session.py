@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ..core.clocks import Deadline
 from ..core.event_loop import spawn
 from ..core.json_value import JsonObject
 from ..core.limits import LARGE, MANY_BLOCKS, ReceivedLimits
@@ -22,7 +23,7 @@ from ..protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VE
 from ..reading.read_reply import Hints, read_with
 from ..registry.declarations import Change
 from .call_options import ClientOptions, reply_under_policy, under_policy
-from .client_connection import ClientConnection, ClientRequest, Deadline, ProbeDeadline
+from .client_connection import ClientConnection, ClientRequest, ProbeDeadline, read_in_thread
 from .faults import (
     INVALID_RESPONSE,
     TIMED_OUT,
@@ -297,7 +298,7 @@ class ClientSession:
         if not _is_large(result, deadline):
             return read_it()
         try:
-            return await deadline.on_thread(read_it)
+            return await read_in_thread(deadline, read_it)
         except NoAnswer as error:
             return failed_call(error, known)
 
@@ -338,7 +339,7 @@ class ClientSession:
                 result = await self.request(asked)
                 if deadline.received <= LARGE:
                     return resource_reply(result)
-                return await deadline.on_thread(lambda: resource_reply(result))
+                return await read_in_thread(deadline, lambda: resource_reply(result))
             except (NoAnswer, RpcError) as error:
                 return failed_reply(error)
 

@@ -14,8 +14,8 @@ from urllib.parse import urljoin
 
 import msgspec
 
+from ..core.clocks import RUNNING, clocks_paused
 from ..core.secrets import MASK, secrets_in_headers, secrets_in_url, written_forms
-from ..core.stopped_clocks import RUNNING, clocks_paused
 from ..http1.http_connection import HttpFailure, HttpResponse
 from ..http1.http_pool import HttpPool, parse_url
 from ..protocol.jsonrpc import Id

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 import msgspec
 
+from ..core.clocks import Deadline, clocks_paused
 from ..core.json_value import Json, JsonObject
 from ..core.limits import MAX_BLOCKS
 from ..core.log import logger
 from ..core.peer import Progress
 from ..core.reply import Reply
-from ..core.stopped_clocks import clocks_paused
 from ..errors import UNKNOWN_ERROR, MalformedReply, ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, TASKS, RpcError
 from ..reading.read_reply import typed_reader
 from ..types.json_text import ENCODER
 from .call_options import CallOptions, ClientOptions
-from .client_connection import ClientRequest, Deadline
+from .client_connection import ClientRequest
 from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply
 from .frames import ServerFacts
 from .results import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool

@@ -14,6 +14,7 @@ from urllib.parse import quote, urljoin
 
 import msgspec
 
+from ..core.clocks import Deadline
 from ..core.json_value import JsonObject
 from ..core.limits import LARGE, MAX_BLOCKS, MAX_LIST_BYTES, ReceivedLimits
 from ..core.reply import Reply, failure
@@ -24,7 +25,6 @@ from ..errors import NotFound
 from ..reading.read_reply import Hints, read_with
 from ..types.json_text import has_more_marks
 from .call_options import ClientOptions, reply_under_policy, under_policy
-from .client_connection import Deadline
 from .faults import (
     TIMED_OUT,
     TOO_LARGE,

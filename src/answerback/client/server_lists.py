@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from ..core.clocks import Deadline
 from ..core.json_value import JsonObject, is_number
 from ..core.limits import LARGE, MAX_BLOCKS, MAX_LIST_BYTES
 from ..core.log import logger
@@ -16,7 +17,7 @@ from ..core.reply import Reply
 from ..errors import ToolError
 from ..protocol.jsonrpc import METHOD_NOT_FOUND, RpcError
 from ..reading.foreign_errors import unlisted_tool
-from .client_connection import ClientConnection, ClientRequest, Deadline
+from .client_connection import ClientConnection, ClientRequest, read_in_thread
 from .faults import TIMED_OUT, UNAVAILABLE, NoAnswer, raised_error
 from .results import (
     KnownTool,
@@ -209,7 +210,7 @@ async def _read(deadline: Deadline, work: Callable[[], R]) -> R:
     if deadline.received <= LARGE:
         return work()
     try:
-        return await deadline.on_thread(work)
+        return await read_in_thread(deadline, work)
     except NoAnswer as error:
         raise raised_error(error) from None
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from ..core.clocks import RUNNING, clocks_paused
 from ..core.json_value import Json, JsonObject
 from ..core.log import logger
 from ..core.peer import Level, Log, Progress
-from ..core.stopped_clocks import RUNNING, clocks_paused
 from ..errors import INPUT_REQUIRED
 from ..protocol.jsonrpc import (
     INTERNAL_ERROR,

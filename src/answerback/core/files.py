@@ -9,11 +9,10 @@ from contextlib import suppress
 _ALL_USERS = 0o007
 
 
-def make_private(path: str, *, beside: tuple[str, ...] = ()) -> None:
+def make_private(path: str) -> None:
     """Create a file that only its owner can open, or restrict one that all users can open.
 
-    *beside* lists the suffixes of files that SQLite may have left next to it. A file that only
-    its group can open is left alone, because that was set on purpose.
+    A file that only its group can open is left alone, because that was set on purpose.
     """
     # For a dangling link, the file is created where the link points.
     target = os.path.realpath(path)
@@ -21,7 +20,8 @@ def make_private(path: str, *, beside: tuple[str, ...] = ()) -> None:
         os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         # Do not open it: closing it would drop this process's SQLite locks.
-        for each in (target, *(target + ending for ending in beside)):
+        # SQLite may have left files next to it.
+        for each in (target, *(target + ending for ending in ("-journal", "-wal", "-shm"))):
             # It may not exist, or may belong to another user.
             with suppress(OSError):
                 mode = os.stat(each).st_mode

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sqlite3
 import threading
@@ -20,9 +19,9 @@ from weakref import finalize
 import msgspec
 
 from ..core.event_loop import running_loop
-from ..core.files import make_private
 from ..core.limits import LARGE_BODY, ReplyLimits
 from ..core.log import logger
+from ..core.sqlite_file import SQLiteFile, transaction
 from ..errors import Unavailable
 from ..state.database import BackgroundWork
 from .ranges import Range, ReplyPart, range_of
@@ -117,7 +116,6 @@ def surplus_of_all(rows: Sequence[tuple[int, int]], size: int, limits: ReplyLimi
 
 _MEMORY = 8 * 1024
 """The size of the in-memory cache, in kilobytes."""
-_BUSY_SECONDS = 5.0
 # The bodies are in a separate table, so that counting replies reads little data.
 _SCHEMA = """
 BEGIN IMMEDIATE;
@@ -155,19 +153,14 @@ class SQLiteReplies:
     """
 
     def __init__(self, path: str = "", clock: Callable[[], float] = monotonic) -> None:
-        self._path = path
+        self.blocks = bool(path)
         self._now = clock
         self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
-        self._pid = 0
-
-    @property
-    def blocks(self) -> bool:
-        return bool(self._path)
+        self._file = SQLiteFile(path, _prepare, is_temporary=True)
 
     def add(self, id: str, body: bytes, owner: Owner, limits: ReplyLimits) -> None:
         now, size = self._now(), len(body)
-        with self._transaction() as connection:
+        with self._opened() as connection, transaction(connection):
             connection.execute("DELETE FROM wholes WHERE expires <= ?", (now,))
             again = "UPDATE wholes SET expires = ? WHERE id = ?"
             if connection.execute(again, (now + limits.retention, id)).rowcount:
@@ -209,56 +202,36 @@ class SQLiteReplies:
                 connection.execute("COMMIT")
 
     def forget_session(self, session: str) -> None:
-        with self._transaction() as connection:
+        with self._opened() as connection, transaction(connection):
             connection.execute("DELETE FROM wholes WHERE session = ? AND session <> ''", (session,))
 
     def remove_expired(self) -> None:
-        if self._connection is not None:
-            with self._transaction() as connection:
+        if self._file.is_open:
+            with self._opened() as connection, transaction(connection):
                 connection.execute("DELETE FROM wholes WHERE expires <= ?", (self._now(),))
 
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None and self._pid == os.getpid():
-                self._connection.close()
-            self._connection = None
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._opened() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
+            self._file.close()
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             try:
-                if self._connection is None or self._pid != os.getpid():
-                    self._connection = self._open()
-                    self._pid = os.getpid()
-                yield self._connection
+                yield self._file.connection()
             except sqlite3.Error as exc:
                 raise Unavailable(f"Full replies cannot be stored: {exc}") from exc
 
-    def _open(self) -> sqlite3.Connection:
-        if self._path:
-            make_private(self._path)
-        connection = sqlite3.connect(
-            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        # Nothing here needs to survive a crash. Removed data is overwritten.
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute(f"PRAGMA cache_size = -{_MEMORY}")
-        connection.execute(f"PRAGMA journal_mode = {'WAL' if self._path else 'MEMORY'}")
-        connection.executescript(_SCHEMA)
-        return connection
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    # Nothing here needs to survive a crash. Removed data is overwritten.
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute(f"PRAGMA cache_size = -{_MEMORY}")
+    # SQLite refuses a write-ahead log for a database without a path.
+    if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+        connection.execute("PRAGMA journal_mode = MEMORY")
+    connection.executescript(_SCHEMA)
 
 
 def _remove(connection: sqlite3.Connection, numbers: list[int]) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER, Connection
 from typing import Any
 
-from ..core.files import FileIdentity, make_private
+from ..core.sqlite_file import SQLiteFile, transaction
 from .event import Entry, folder_lock
 
 _SCHEMA = """
@@ -37,7 +36,6 @@ _ROW = "(?,?,?,?)"
 # loop is busy. So a batch is written with a few large statements, in only a few sizes, so that
 # each statement is prepared only once.
 _STATEMENT_ROWS = (1024, 256, 64, 16, 4, 1)
-_BUSY_TIMEOUT_SECONDS = 2.0
 
 
 class SQLite:
@@ -53,33 +51,24 @@ class SQLite:
         return self.path
 
     def open(self) -> _SqliteStore:
-        with folder_lock(self.path):
-            # SQLite creates files that every user can read, but records are private.
-            make_private(self.path, beside=("-journal",))
-            connection = sqlite3.connect(
-                self.path, timeout=_BUSY_TIMEOUT_SECONDS, isolation_level=None
-            )
-            try:
-                # In this mode all committed records are in the file itself, so the file can be
-                # moved while servers write to it. With a write-ahead log, some would be in a
-                # second file.
-                connection.execute("PRAGMA journal_mode = DELETE")
-                connection.execute("PRAGMA synchronous = FULL")
-                found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'")
-                if found.fetchone() is None:
-                    connection.executescript(_SCHEMA)
-            except BaseException:
-                connection.close()
-                raise
-            return _SqliteStore(connection, self.path)
+        return _SqliteStore(self.path)
+
+
+def _prepare(connection: Connection) -> None:
+    # In this mode all committed records are in the file itself, so the file can be moved while
+    # servers write to it. With a write-ahead log, some would be in a second file.
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("PRAGMA synchronous = FULL")
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'")
+    if found.fetchone() is None:
+        connection.executescript(_SCHEMA)
 
 
 class _SqliteStore:
-    def __init__(self, connection: Connection, path: str) -> None:
-        self._connection = connection
-        self._path = path
-        self._identity = FileIdentity(path)
-        max_variables = connection.getlimit(SQLITE_LIMIT_VARIABLE_NUMBER)
+    def __init__(self, path: str) -> None:
+        self._file = SQLiteFile(path, _prepare, busy=2.0)
+        with self._locked_in_place() as connection:
+            max_variables = connection.getlimit(SQLITE_LIMIT_VARIABLE_NUMBER)
         self._statement_rows = [rows for rows in _STATEMENT_ROWS if rows * 4 <= max_variables]
 
     def newest(self) -> str:
@@ -91,43 +80,36 @@ class _SqliteStore:
         return bool(self._read(f"SELECT 1 FROM ({latest}) WHERE hash = ?", record_hash))
 
     def write(self, batch: Sequence[Entry]) -> None:
-        with self._locked_in_place():
-            execute = self._connection.execute
-            try:
-                execute("BEGIN IMMEDIATE")
-                start = 0
-                for count in self._statement_rows:
-                    while len(batch) - start >= count:
-                        values = [
-                            value
-                            for each in batch[start : start + count]
-                            for value in (each.chain, each.seq, each.hash, each.body.decode())
-                        ]
-                        execute(_INSERT + ",".join([_ROW] * count), values)
-                        start += count
-                execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    execute("ROLLBACK")
-                # SQLite refuses to write to a moved file, but with an error that does not say so.
-                self._identity.check()
-                raise
+        with self._locked_in_place() as connection, transaction(connection):
+            start = 0
+            for count in self._statement_rows:
+                while len(batch) - start >= count:
+                    values = [
+                        value
+                        for each in batch[start : start + count]
+                        for value in (each.chain, each.seq, each.hash, each.body.decode())
+                    ]
+                    connection.execute(_INSERT + ",".join([_ROW] * count), values)
+                    start += count
 
     def _read(self, query: str, *values: str) -> list[Any]:
-        with self._locked_in_place():
-            return self._connection.execute(query, values).fetchall()
+        with self._locked_in_place() as connection:
+            return connection.execute(query, values).fetchall()
 
     @contextmanager
-    def _locked_in_place(self) -> Iterator[None]:
+    def _locked_in_place(self) -> Iterator[Connection]:
         """Lock the folder, so that no other process creates a new file; raise FileMoved if one did.
 
         SQLite finds the journal by the database's path. A connection to a moved file would
         find the journal of the new file at that path, and roll it back into the old file.
         """
-        with folder_lock(self._path):
-            self._identity.check()
-            yield
+        with folder_lock(self._file.path):
+            try:
+                yield self._file.connection()
+            except BaseException:
+                # SQLite refuses to write to a moved file, but with an error that does not say so.
+                self._file.check_place()
+                raise
 
     def close(self) -> None:
-        self._connection.close()
-        self._identity.close()
+        self._file.close()

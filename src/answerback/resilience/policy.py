@@ -20,10 +20,10 @@ import msgspec
 
 from ..calls.context import Context
 from ..calls.runners import ON_LOOP, run_at_once
+from ..core.clocks import RUNNING, Stopwatch
 from ..core.json_value import JsonObject, is_integer, is_number
 from ..core.log import logger
 from ..core.reply import Error
-from ..core.stopped_clocks import RUNNING
 from ..errors import CHECK_FIRST, RateLimited, TimedOut, ToolError, Unavailable
 from ..registry.declarations import HealthState
 from ..tools.tool_options import ToolSettings, limits_of
@@ -55,38 +55,6 @@ class Clock:
 
 
 REAL_CLOCK = Clock()
-
-
-class Stopwatch:
-    """Measures a call's duration, excluding the time that the user takes to answer questions.
-
-    It belongs to one call, whose questions are asked on one thread.
-    """
-
-    __slots__ = ("_began", "_now", "_open", "_paused_at", "questions")
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self._began = now()
-        self._paused_at = 0.0
-        self._open = 0
-        self.questions = 0
-        """The number of questions sent."""
-
-    def seconds(self) -> float:
-        until = self._paused_at if self._open else self._now()
-        return until - self._began
-
-    def pause(self) -> None:
-        self.questions += 1
-        if self._open == 0:
-            self._paused_at = self._now()
-        self._open += 1
-
-    def resume(self) -> None:
-        self._open -= 1
-        if self._open == 0:
-            self._began += self._now() - self._paused_at
 
 
 # Flags of code objects, as in `inspect`, which is slow to import.
@@ -294,7 +262,7 @@ class PolicyRun(msgspec.Struct, eq=False):
             return max(0.0, timeout - self._waited) if timeout and self._waited else None
         if retry.deadline is None or self.watch is None:
             return None
-        return max(0.0, retry.deadline - self.watch.seconds())
+        return max(0.0, retry.deadline - self.watch.elapsed())
 
     def succeeded(self) -> None:
         self._failed = False

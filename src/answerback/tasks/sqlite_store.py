@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from ..core.files import FileIdentity, FileMoved, make_private
 from ..core.limits import TaskLimits
 from ..core.log import logger
+from ..core.sqlite_file import SQLiteFile, transaction
 from ..errors import AnswerbackError, Unavailable
 from .task_record import FORMAT, TaskRecord
 from .task_store import Change, Claim, ExpiryClock, check_room, checked_repeat
@@ -65,7 +65,6 @@ _QUEUE_NUMBERS = f"SELECT (SELECT min(number) {_QUEUE}), (SELECT max(number) {_Q
 _UNFINISHED = (
     "FROM tasks WHERE state IN ('working', 'input_required') AND owner <> '' AND owner = ?"
 )
-_BUSY_SECONDS = 5.0
 _READING, _WRITING = "reading", "writing"
 _URGENT_POLL, _IDLE_POLL = 0.01, 1.0
 """The polling interval in seconds; `TaskWatch` adds 0.01 between two checks."""
@@ -94,19 +93,15 @@ class SQLiteStore:
         path: str | os.PathLike[str],
         *,
         durable: bool = True,
-        busy: float = _BUSY_SECONDS,
+        busy: float = 5.0,
         clock: Callable[[], float] = time,
     ) -> None:
         self.path = os.fspath(path)
         self.now = clock
         self._expiry = ExpiryClock(clock)
-        self._durable = durable
-        self._busy = busy
         self._lock = threading.RLock()
-        self._connection: Connection | None = None
-        self._identity: FileIdentity | None = None
-        self._was_moved = False
-        self._pid = 0
+        prepare = partial(_prepare, path=self.path, durable=durable)
+        self._file = SQLiteFile(self.path, prepare, busy=busy)
         self._failing: set[str] = set()
         """Which of _READING and _WRITING failed last time."""
 
@@ -196,16 +191,7 @@ class SQLiteStore:
 
     def close(self) -> None:
         with self._lock:
-            if self._pid == os.getpid():
-                try:
-                    self._check_place()
-                except FileMoved:
-                    self._was_moved = True
-                except sqlite3.Error:
-                    pass
-                if self._connection is not None:
-                    self._connection.close()
-            self._forget_file()
+            self._file.close()
 
     def _read(self, query: str, *values: object) -> list[Any]:
         with self._opened(_READING) as connection:
@@ -215,14 +201,16 @@ class SQLiteStore:
         """Apply a change in one transaction; roll it back if it raises."""
         with self._opened(_WRITING) as connection:
             try:
-                return _in_transaction(connection, change)
+                with transaction(connection):
+                    return change(connection)
             except sqlite3.OperationalError as exc:
                 no_room = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
                 if exc.sqlite_errorcode not in no_room:
                     raise
                 # The write-ahead log may have filled the disk; this empties it.
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                return _in_transaction(connection, change)
+                with transaction(connection):
+                    return change(connection)
 
     @contextmanager
     def _opened(self, use: str) -> Iterator[Connection]:
@@ -232,7 +220,7 @@ class SQLiteStore:
         """
         with self._lock:
             try:
-                yield self._connected()
+                yield self._file.connection()
             except (sqlite3.Error, OSError) as exc:
                 if use not in self._failing:
                     logger().error("the task file %r failed: %s", self.path, exc)
@@ -243,77 +231,6 @@ class SQLiteStore:
                     retry_after=5,
                 ) from exc
             self._failing -= {use, _READING}
-
-    def _connected(self) -> Connection:
-        if self._pid != os.getpid():
-            # A connection must not be used after a fork, and closing it would drop the parent's
-            # locks, so it is kept but never used again.
-            self._inherited = self._connection
-            self._forget_file()
-            self._pid = os.getpid()
-        self._check_place()
-        if self._connection is None:
-            # A thread that is shutting down must not create a new file where the moved one was.
-            if self._was_moved and not os.path.exists(self.path):
-                raise FileMoved("the file was moved or removed before it was closed")
-            self._was_moved = False
-            self._connection = self._open()
-            self._identity = self._identity or FileIdentity(self.path)
-        return self._connection
-
-    def _check_place(self) -> None:
-        """Raise FileMoved if the file is no longer at its path.
-
-        All acknowledged writes are then copied from the log into the moved file, which is closed;
-        SQLite itself would leave the log behind. The file is reopened if it is moved back.
-        """
-        try:
-            if self._identity is not None:
-                self._identity.check()
-        except FileMoved:
-            if self._connection is not None:
-                row = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                if row[0] == 0:  # No other connection got in the way.
-                    self._connection.close()
-                    self._connection = None
-            raise
-
-    def _forget_file(self) -> None:
-        self._connection = None
-        if self._identity is not None:
-            self._identity.close()
-            self._identity = None
-
-    def _open(self) -> Connection:
-        # SQLite creates world-readable files, but arguments and results are private.
-        make_private(self.path, beside=("-wal", "-shm"))
-        connection = sqlite3.connect(
-            self.path, timeout=self._busy, isolation_level=None, check_same_thread=False
-        )
-        try:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            tables = connection.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table'"
-            ).fetchall()
-            is_foreign = bool(tables) and not {"fence", "record"} <= _columns_of(connection)
-            if is_foreign or version > SCHEMA_VERSION:
-                reason = "another program wrote it" if is_foreign else "a later version wrote it"
-                raise UnknownTaskFile(
-                    f"{self.path!r} is not a task file that this version can read: {reason}"
-                )
-            connection.execute("PRAGMA journal_mode = WAL")
-            level = "FULL" if self._durable else "NORMAL"
-            connection.execute(f"PRAGMA synchronous = {level}")
-            if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-                connection.executescript(_SCHEMA)
-            if "tool" not in _columns_of(connection):
-                _in_transaction(connection, _add_tool)
-            for index in _INDEXES:
-                connection.execute(index)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
 
 class SQLiteChanges:
@@ -335,17 +252,29 @@ class SQLiteChanges:
         self._woken.set()
 
 
-def _in_transaction(connection: Connection, change: Callable[[Connection], T]) -> T:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        result = change(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        # If the disk is full, SQLite has already ended the transaction.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    return result
+def _prepare(connection: Connection, *, path: str, durable: bool) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    is_foreign = bool(tables) and not {"fence", "record"} <= _columns_of(connection)
+    if is_foreign or version > SCHEMA_VERSION:
+        reason = "another program wrote it" if is_foreign else "a later version wrote it"
+        raise UnknownTaskFile(f"{path!r} is not a task file that this version can read: {reason}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+    if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+        connection.executescript(_SCHEMA)
+    if "tool" not in _columns_of(connection):
+        with transaction(connection):
+            # Another process may have added it in the meantime. The file's waiting tasks are in no
+            # tool's queue.
+            if "tool" not in _columns_of(connection):
+                connection.execute("ALTER TABLE tasks ADD COLUMN tool TEXT NOT NULL DEFAULT ''")
+    for index in _INDEXES:
+        connection.execute(index)
+
+
+def _columns_of(connection: Connection) -> set[str]:
+    return {row[1] for row in connection.execute("PRAGMA table_info(tasks)")}
 
 
 def _add(connection: Connection, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
@@ -432,13 +361,3 @@ def _first(rows: Cursor, count: int) -> list[TaskRecord]:
 
 def _columns(task: TaskRecord) -> tuple[Any, ...]:
     return (task.state, task.worker, task.lease, task.fence, task.expires, _encode(task))
-
-
-def _add_tool(connection: Connection) -> None:
-    """Add the column to a file from an older version; its waiting tasks are in no tool's queue."""
-    if "tool" not in _columns_of(connection):  # Another process may have added it already.
-        connection.execute("ALTER TABLE tasks ADD COLUMN tool TEXT NOT NULL DEFAULT ''")
-
-
-def _columns_of(connection: Connection) -> set[str]:
-    return {row[1] for row in connection.execute("PRAGMA table_info(tasks)")}

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...auth.bearer import is_secure
+from ...core.clocks import WaitingClocks, clocks_paused
 from ...core.secrets import mask_url
-from ...core.stopped_clocks import WaitingClocks
 from ..faults import LoginError
 from ..http_requests import AuthChallenge
 from .discovery import (
@@ -146,7 +146,7 @@ async def _log_in_user(
         assume_pkce=login.assume_pkce,
     )
     redirect.accepts = consent.is_answer
-    with clocks.asking():
+    with clocks_paused([clocks]):
         pasted = await call_user(login.open_url, consent.url)
         answer = consent.pasted(pasted) if isinstance(pasted, str) else await redirect.answer()
     code = consent.code_of(answer)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from ...core.stopped_clocks import WaitingClocks
+from ...core.clocks import WaitingClocks, clocks_paused
 from ...errors import needs_extra
 from ..faults import LoginError
 from .discovery import IssuerMetadata, LoginResponse, send
@@ -45,7 +45,7 @@ async def choose_client(
     if issuer.registration_endpoint:
         client = await _register(login.name, issuer, redirect, scopes, zone)
     else:
-        with clocks.asking():
+        with clocks_paused([clocks]):
             client = await _ask(login, issuer.issuer, redirect)
     await login.records.keep_registration(issuer.issuer, client)
     return client
