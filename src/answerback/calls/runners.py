@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from ..core.author_errors import Unawaited
-from ..core.event_loop import running_loop
+from ..core.event_loop import OffLoop, call_in_place, running_loop
 from ..core.log import logger
 from ..errors import CHECK_FIRST, TimedOut, ToolError
 from ..tools.tool import Tool
@@ -80,16 +80,25 @@ class Execution(msgspec.Struct, frozen=True):
     run: Runner
     wait_for: WaitFor
     decode_large: LargeDecoder = decode_in_place
+    off_loop: OffLoop = call_in_place
+    """Calls the stores, never an author's function."""
     close: Callable[[], None] = lambda: None
-    """Ends the threads."""
+    """Ends the threads of the functions."""
     makes_one_call: bool = False
     """Whether this is a one-call process, with the lifespan around the call."""
 
 
-def execution_in(pool: ThreadPool) -> Execution:
-    """Return the execution for a wire that serves many calls: functions run in *pool*."""
-    from .thread_pool import ThreadPool
+def execution_in(pool: ThreadPool, wire: Execution | None = None) -> Execution:
+    """Return the execution for a wire that serves many calls: functions run in *pool*.
 
+    With *wire*, it is for the tasks of that wire, which share its other threads.
+    """
+    if wire is not None:
+        decode_large, off_loop = wire.decode_large, wire.off_loop
+        return Execution(run_in(pool), _waiting(lambda: pool), decode_large, off_loop, pool.close)
+    from .thread_pool import OUR_THREADS, ThreadPool
+
+    ours = ThreadPool(OUR_THREADS)
     # A separate thread: slow functions do not delay decoding, and decoding two large requests at
     # once would make every other call wait longer.
     decoding = ThreadPool(1)
@@ -103,11 +112,7 @@ def execution_in(pool: ThreadPool) -> Execution:
         decoded: dict[str, Any] = await asyncio.shield(running)
         return decoded
 
-    def close() -> None:
-        pool.close()
-        decoding.close()
-
-    return Execution(run_in(pool), _waiting(lambda: pool), decode, close)
+    return Execution(run_in(pool), _waiting(lambda: pool), decode, ours.off_loop, pool.close)
 
 
 def execution_in_place() -> Execution:

@@ -15,10 +15,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
+from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..core.event_loop import running_loop
 from ..core.log import logger
 from ..errors import Unavailable
 from ..registry.declarations import HealthState
@@ -26,6 +28,10 @@ from ..types.problems import counted
 
 if TYPE_CHECKING:
     import asyncio
+
+T = TypeVar("T")
+OUR_THREADS = 8
+"""The threads for stores and the bus. A database connection each, and some for files."""
 
 
 class ThreadPool:
@@ -89,6 +95,17 @@ class ThreadPool:
         if threading.get_ident() in self._running:
             self._count_nested(future)
         return future
+
+    async def off_loop(self, function: Callable[..., T], *args: object) -> T:
+        """Call a function in a thread, or in place without an event loop: an `OffLoop`."""
+        loop = running_loop()
+        if loop is None:
+            return function(*args)
+        import asyncio
+
+        # Shielded, because a cancelled call's thread would count as lost, and be replaced.
+        value: T = await asyncio.shield(self.run(partial(function, *args), {}, loop))
+        return value
 
     def current_loop(self) -> asyncio.AbstractEventLoop | None:
         """Return the loop that the caller of this thread's function is waiting on."""
