@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import copy_context
-from functools import cache
+from functools import cache, partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
 from ..core.author_errors import Unawaited
-from ..core.event_loop import OffLoop, call_in_place, running_loop
+from ..core.event_loop import running_loop
 from ..core.log import logger
 from ..errors import CHECK_FIRST, TimedOut, ToolError
 from ..tools.tool import Tool
@@ -79,40 +79,26 @@ class Execution(msgspec.Struct, frozen=True):
 
     run: Runner
     wait_for: WaitFor
-    decode_large: LargeDecoder = decode_in_place
-    off_loop: OffLoop = call_in_place
-    """Calls the stores, never an author's function."""
+    ours: ThreadPool | None = None
+    """The threads for our own blocking functions; None in a one-call process."""
     close: Callable[[], None] = lambda: None
-    """Ends the threads of the functions."""
+    """Ends the threads of the authors' functions."""
     makes_one_call: bool = False
     """Whether this is a one-call process, with the lifespan around the call."""
 
+    @property
+    def decode_large(self) -> LargeDecoder:
+        # Decoding two large requests at once would make every other call wait longer.
+        ours = self.ours
+        return decode_in_place if ours is None else partial(ours.one_at_a_time, decode_arguments)
 
-def execution_in(pool: ThreadPool, wire: Execution | None = None) -> Execution:
-    """Return the execution for a wire that serves many calls: functions run in *pool*.
 
-    With *wire*, it is for the tasks of that wire, which share its other threads.
+def execution_in(pool: ThreadPool, ours: ThreadPool | None) -> Execution:
+    """Return the execution for a wire that serves many calls.
+
+    Authors' functions run in *pool*, and nothing else does: they may hold all its threads.
     """
-    if wire is not None:
-        decode_large, off_loop = wire.decode_large, wire.off_loop
-        return Execution(run_in(pool), _waiting(lambda: pool), decode_large, off_loop, pool.close)
-    from .thread_pool import OUR_THREADS, ThreadPool
-
-    ours = ThreadPool(OUR_THREADS)
-    # A separate thread: slow functions do not delay decoding, and decoding two large requests at
-    # once would make every other call wait longer.
-    decoding = ThreadPool(1)
-
-    async def decode(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
-        import asyncio
-
-        given = {"tool": tool, "raw": raw, "max_values": max_values}
-        # Shielded, because a cancelled call's thread would count as lost, and be replaced.
-        running = decoding.run(decode_arguments, given, asyncio.get_running_loop())
-        decoded: dict[str, Any] = await asyncio.shield(running)
-        return decoded
-
-    return Execution(run_in(pool), _waiting(lambda: pool), decode, ours.off_loop, pool.close)
+    return Execution(run_in(pool), _waiting(lambda: pool), ours, pool.close)
 
 
 def execution_in_place() -> Execution:

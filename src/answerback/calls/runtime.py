@@ -13,7 +13,7 @@ from time import perf_counter
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from ..core.event_loop import OffLoop
+from ..core.event_loop import OffLoop, call_in_place
 from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
 from ..registry.declarations import Check, Recording, Registry
@@ -252,7 +252,8 @@ class Runtime:
         if self.records is not None:
             self.checks["records"] = self.records.check
         self._execution = execution
-        self.off_loop: OffLoop = execution.off_loop
+        ours = execution.ours
+        self.off_loop: OffLoop = call_in_place if ours is None else ours.off_loop
         """Calls our own blocking functions, such as a store's."""
         self._parent = parent
         contract = registry.contract
@@ -410,10 +411,10 @@ def runtime_on_loop(
     debug: bool = False,
 ) -> Runtime:
     """Return the runtime for a wire with an event loop; plain functions run in separate threads."""
-    from .thread_pool import ThreadPool
+    from .thread_pool import OUR_THREADS, ThreadPool
 
     pool = ThreadPool(registry.limits.threads, registry.limits.wait)
-    execution = execution_in(pool)
+    execution = execution_in(pool, ThreadPool(OUR_THREADS))
     runtime = Runtime(registry, execution, records=records, task_store=task_store, debug=debug)
     runtime.checks["threads"] = pool.check
     return runtime
@@ -423,7 +424,7 @@ def runtime_for_tasks(wire: Runtime, threads: int) -> Runtime:
     """Return the runtime for tasks, which have their own threads and hold them for a long time."""
     from .thread_pool import ThreadPool
 
-    execution = execution_in(ThreadPool(threads), wire._execution)
+    execution = execution_in(ThreadPool(threads), wire._execution.ours)
     return Runtime(wire.registry, execution, records=wire.records, debug=wire.debug, parent=wire)
 
 

@@ -1,4 +1,8 @@
-"""ThreadPool: the threads in which plain functions run.
+"""ThreadPool: the threads in which blocking functions run.
+
+A server has three pools. Authors' functions may hold every thread of the first two: one is for
+calls, the other for tasks, which hold a thread for minutes. The third is for our own functions,
+which end soon: stores, the bus between hosts, and large decodes.
 
 We use our own pool because every call goes through it, and because it replaces threads that are
 stuck in abandoned calls. An event loop hands all its ready calls to the threads together, and
@@ -12,7 +16,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
 from functools import partial
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OUR_THREADS = 8
-"""The threads for stores and the bus. A database connection each, and some for files."""
+"""The size of the third pool: one thread per database connection, and as many for files."""
 
 
 class ThreadPool:
@@ -59,6 +63,8 @@ class ThreadPool:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         """The waiting calls; None just wakes a thread that may be surplus."""
         self._mailboxes: dict[asyncio.AbstractEventLoop, _Mailbox] = {}
+        self._turns: MutableMapping[asyncio.AbstractEventLoop, asyncio.Lock]
+        self._turns = weakref.WeakKeyDictionary()
         self._started = 0
         self._unfinished = 0
         self._lock = threading.Lock()
@@ -106,6 +112,19 @@ class ThreadPool:
         # Shielded, because a cancelled call's thread would count as lost, and be replaced.
         value: T = await asyncio.shield(self.run(partial(function, *args), {}, loop))
         return value
+
+    async def one_at_a_time(self, function: Callable[..., T], *args: object) -> T:
+        """Call a function like `off_loop`, after the loop's earlier ones have ended."""
+        import asyncio
+
+        turn = self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+        async def call() -> T:
+            async with turn:
+                return await self.off_loop(function, *args)
+
+        # Shielded, because the function runs to its end even if its caller is cancelled.
+        return await asyncio.shield(asyncio.ensure_future(call()))
 
     def current_loop(self) -> asyncio.AbstractEventLoop | None:
         """Return the loop that the caller of this thread's function is waiting on."""
