@@ -18,12 +18,12 @@ from weakref import finalize
 
 import msgspec
 
+from ..core.background_work import BackgroundWork
 from ..core.event_loop import OffLoop, call_in_place
 from ..core.files import make_private
 from ..core.limits import LARGE_BODY, ReplyLimits
 from ..core.log import logger
 from ..errors import Unavailable
-from ..state.database import BackgroundWork
 from .ranges import Range, ReplyPart, range_of
 
 if TYPE_CHECKING:
