@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import copy_context
-from functools import cache
+from functools import cache, partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -79,35 +79,26 @@ class Execution(msgspec.Struct, frozen=True):
 
     run: Runner
     wait_for: WaitFor
-    decode_large: LargeDecoder = decode_in_place
+    ours: ThreadPool | None = None
+    """The threads for our own blocking functions; None in a one-call process."""
     close: Callable[[], None] = lambda: None
-    """Ends the threads."""
+    """Ends the threads of the authors' functions."""
     makes_one_call: bool = False
     """Whether this is a one-call process, with the lifespan around the call."""
 
+    @property
+    def decode_large(self) -> LargeDecoder:
+        # Decoding two large requests at once would make every other call wait longer.
+        ours = self.ours
+        return decode_in_place if ours is None else partial(ours.one_at_a_time, decode_arguments)
 
-def execution_in(pool: ThreadPool) -> Execution:
-    """Return the execution for a wire that serves many calls: functions run in *pool*."""
-    from .thread_pool import ThreadPool
 
-    # A separate thread: slow functions do not delay decoding, and decoding two large requests at
-    # once would make every other call wait longer.
-    decoding = ThreadPool(1)
+def execution_in(pool: ThreadPool, ours: ThreadPool | None) -> Execution:
+    """Return the execution for a wire that serves many calls.
 
-    async def decode(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
-        import asyncio
-
-        given = {"tool": tool, "raw": raw, "max_values": max_values}
-        # Shielded, because a cancelled call's thread would count as lost, and be replaced.
-        running = decoding.run(decode_arguments, given, asyncio.get_running_loop())
-        decoded: dict[str, Any] = await asyncio.shield(running)
-        return decoded
-
-    def close() -> None:
-        pool.close()
-        decoding.close()
-
-    return Execution(run_in(pool), _waiting(lambda: pool), decode, close)
+    Authors' functions run in *pool*, and nothing else does: they may hold all its threads.
+    """
+    return Execution(run_in(pool), _waiting(lambda: pool), ours, pool.close)
 
 
 def execution_in_place() -> Execution:

@@ -13,6 +13,7 @@ from time import perf_counter
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from ..core.event_loop import OffLoop, call_in_place
 from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
 from ..registry.declarations import Check, Recording, Registry
@@ -251,6 +252,9 @@ class Runtime:
         if self.records is not None:
             self.checks["records"] = self.records.check
         self._execution = execution
+        ours = execution.ours
+        self.off_loop: OffLoop = call_in_place if ours is None else ours.off_loop
+        """Calls our own blocking functions, such as a store's."""
         self._parent = parent
         contract = registry.contract
         self._contract = contract.derive(masked=SHOW_EXCEPTION) if debug else contract
@@ -283,7 +287,7 @@ class Runtime:
         # Imported here, so that apps without budgets do not pay for it.
         from ..fitting.reply_store import stored_replies_of
 
-        made = stored_replies_of(self.registry, self.state, self.replies_file)
+        made = stored_replies_of(self.registry, self.state, self.replies_file, self.off_loop)
         # Another thread may have made one in the meantime.
         shared: StoredReplies = self.__dict__.setdefault("stored_replies", made)
         return shared
@@ -349,9 +353,7 @@ class Runtime:
             self.records.close()
 
     def close(self) -> None:
-        """End the threads; no calls may be made after this."""
-        if "stored_replies" in self.__dict__ and self._parent is None:
-            self.stored_replies.close()
+        """End the threads of the functions; no calls may be made after this."""
         self._execution.close()
 
     def _handler(
@@ -409,10 +411,10 @@ def runtime_on_loop(
     debug: bool = False,
 ) -> Runtime:
     """Return the runtime for a wire with an event loop; plain functions run in separate threads."""
-    from .thread_pool import ThreadPool
+    from .thread_pool import OUR_THREADS, ThreadPool
 
     pool = ThreadPool(registry.limits.threads, registry.limits.wait)
-    execution = execution_in(pool)
+    execution = execution_in(pool, ThreadPool(OUR_THREADS))
     runtime = Runtime(registry, execution, records=records, task_store=task_store, debug=debug)
     runtime.checks["threads"] = pool.check
     return runtime
@@ -422,7 +424,7 @@ def runtime_for_tasks(wire: Runtime, threads: int) -> Runtime:
     """Return the runtime for tasks, which have their own threads and hold them for a long time."""
     from .thread_pool import ThreadPool
 
-    execution = execution_in(ThreadPool(threads))
+    execution = execution_in(ThreadPool(threads), wire._execution.ours)
     return Runtime(wire.registry, execution, records=wire.records, debug=wire.debug, parent=wire)
 
 

@@ -1,4 +1,8 @@
-"""ThreadPool: the threads in which plain functions run.
+"""ThreadPool: the threads in which blocking functions run.
+
+A server has three pools. Authors' functions may hold every thread of the first two: one is for
+calls, the other for tasks, which hold a thread for minutes. The third is for our own functions,
+which end soon: stores, the bus between hosts, and large decodes.
 
 We use our own pool because every call goes through it, and because it replaces threads that are
 stuck in abandoned calls. An event loop hands all its ready calls to the threads together, and
@@ -12,13 +16,15 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
+from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..core.event_loop import running_loop
 from ..core.log import logger
 from ..errors import Unavailable
 from ..registry.declarations import HealthState
@@ -26,6 +32,10 @@ from ..types.problems import counted
 
 if TYPE_CHECKING:
     import asyncio
+
+T = TypeVar("T")
+OUR_THREADS = 8
+"""The size of the third pool: one thread per database connection, and as many for files."""
 
 
 class ThreadPool:
@@ -53,6 +63,8 @@ class ThreadPool:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         """The waiting calls; None just wakes a thread that may be surplus."""
         self._mailboxes: dict[asyncio.AbstractEventLoop, _Mailbox] = {}
+        self._turns: MutableMapping[asyncio.AbstractEventLoop, asyncio.Lock]
+        self._turns = weakref.WeakKeyDictionary()
         self._started = 0
         self._unfinished = 0
         self._lock = threading.Lock()
@@ -89,6 +101,30 @@ class ThreadPool:
         if threading.get_ident() in self._running:
             self._count_nested(future)
         return future
+
+    async def off_loop(self, function: Callable[..., T], *args: object) -> T:
+        """Call a function in a thread, or in place without an event loop: an `OffLoop`."""
+        loop = running_loop()
+        if loop is None:
+            return function(*args)
+        import asyncio
+
+        # Shielded, because a cancelled call's thread would count as lost, and be replaced.
+        value: T = await asyncio.shield(self.run(partial(function, *args), {}, loop))
+        return value
+
+    async def one_at_a_time(self, function: Callable[..., T], *args: object) -> T:
+        """Call a function like `off_loop`, after the loop's earlier ones have ended."""
+        import asyncio
+
+        turn = self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+        async def call() -> T:
+            async with turn:
+                return await self.off_loop(function, *args)
+
+        # Shielded, because the function runs to its end even if its caller is cancelled.
+        return await asyncio.shield(asyncio.ensure_future(call()))
 
     def current_loop(self) -> asyncio.AbstractEventLoop | None:
         """Return the loop that the caller of this thread's function is waiting on."""

@@ -1,10 +1,10 @@
-"""Finds the running event loop without importing asyncio, and runs background tasks on it."""
+"""Finds the running event loop without importing asyncio, and keeps blocking code off it."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
@@ -18,6 +18,20 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
     # Another thread may be in the middle of importing it.
     get: Callable[[], Any] | None = getattr(found, "_get_running_loop", None)
     return None if get is None else get()
+
+
+class OffLoop(Protocol):
+    """Calls a function that may block, such as a store's, without blocking an event loop.
+
+    The function runs to its end, even if the caller is cancelled.
+    """
+
+    async def __call__(self, function: Callable[..., T], *args: object) -> T: ...
+
+
+async def call_in_place(function: Callable[..., T], *args: object) -> T:
+    """Call a function that does not block, or that nobody else waits for."""
+    return function(*args)
 
 
 def spawn(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]]) -> asyncio.Task[T]:

@@ -7,7 +7,6 @@ import sqlite3
 import threading
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import blake2b
@@ -18,12 +17,12 @@ from weakref import finalize
 
 import msgspec
 
-from ..core.event_loop import running_loop
+from ..core.background_work import BackgroundWork
+from ..core.event_loop import OffLoop, call_in_place
 from ..core.limits import LARGE_BODY, ReplyLimits
 from ..core.log import logger
 from ..core.sqlite_file import SQLiteFile, transaction
 from ..errors import Unavailable
-from ..state.database import BackgroundWork
 from .ranges import Range, ReplyPart, range_of
 
 if TYPE_CHECKING:
@@ -243,7 +242,6 @@ PREFIX = "answerback://replies/"
 """The prefix of every stored reply's URI; the id follows."""
 _ID_BYTES = 20
 _MAX_ID = 100
-_THREADS = 2
 _EXPIRY_SECONDS = 60.0
 """Seconds between removals of expired replies."""
 
@@ -256,13 +254,17 @@ class StoredReplies:
     """
 
     def __init__(
-        self, store: ReplyStore, limits: ReplyLimits, key: Callable[[], bytes] | None = None
+        self,
+        store: ReplyStore,
+        limits: ReplyLimits,
+        key: Callable[[], bytes] | None = None,
+        off_loop: OffLoop = call_in_place,
     ) -> None:
         self._store = store
         self._limits = limits
         made = secrets.token_bytes(32)
         self._key = key or (lambda: made)
-        self._threads: ThreadPoolExecutor | None = None
+        self._off_loop = off_loop
         self._removing = removing = BackgroundWork(
             "answerback-wholes-expiry", partial(_remove_expired, store), _EXPIRY_SECONDS
         )
@@ -278,7 +280,7 @@ class StoredReplies:
         if len(body) > self._limits.reply_bytes:
             return None
         try:
-            id = await self._off_loop(len(body), self._add, body, owner)
+            id = await self._call(len(body), self._add, body, owner)
         except Unavailable as exc:
             logger().warning("cannot store a full reply from %r: %s", owner.tool, exc)
             return None
@@ -297,33 +299,23 @@ class StoredReplies:
         # PostgreSQL and SQLite reject some strings.
         if not (len(id) < _MAX_ID and id.isascii() and id.isprintable()):
             return None
-        return await self._off_loop(LARGE_BODY, self._store.get, id, user, *parts)
+        return await self._call(LARGE_BODY, self._store.get, id, user, *parts)
 
     async def read(self, reply: StoredReply, part: ReplyPart) -> Range:
         """Return a part of a reply; raises InvalidInput for a range outside the reply."""
-        return await self._off_loop(len(reply.body), range_of, reply.body, part)
+        return await self._call(len(reply.body), range_of, reply.body, part)
 
     async def forget_session(self, session: str) -> None:
         """Remove the replies of a session that has ended."""
         try:
-            await self._off_loop(LARGE_BODY, self._store.forget_session, session)
+            await self._call(LARGE_BODY, self._store.forget_session, session)
         except Unavailable as exc:
             logger().warning("cannot remove a session's full replies: %s", exc)
 
-    def close(self) -> None:
-        _close(self._removing, self._store)
-        if self._threads is not None:
-            self._threads.shutdown(wait=False)
-            self._threads = None
-
-    async def _off_loop(self, size: int, function: Callable[..., T], *args: object) -> T:
-        """Call a function, in a thread if it would block an event loop."""
-        loop = running_loop()
-        if loop is None or not (self._store.blocks or size >= LARGE_BODY):
-            return function(*args)
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(_THREADS, "answerback-wholes")
-        return await loop.run_in_executor(self._threads, function, *args)
+    async def _call(self, size: int, function: Callable[..., T], *args: object) -> T:
+        """Call a function that handles *size* bytes."""
+        call = self._off_loop if self._store.blocks or size >= LARGE_BODY else call_in_place
+        return await call(function, *args)
 
 
 def range_uri(uri: str, part: ReplyPart) -> str:
@@ -342,13 +334,15 @@ def _remove_expired(store: ReplyStore) -> None:
         store.remove_expired()
 
 
-def stored_replies_of(registry: Registry, state: SharedState | None, path: str) -> StoredReplies:
+def stored_replies_of(
+    registry: Registry, state: SharedState | None, path: str, off_loop: OffLoop
+) -> StoredReplies:
     """Return an app's stored replies: in the shared database, in a file, or in this process."""
     limits = registry.limits.replies
     if state is None:
-        return StoredReplies(SQLiteReplies(path), limits)
+        return StoredReplies(SQLiteReplies(path), limits, off_loop=off_loop)
     # Imported here, because it needs the database driver.
     from .postgres_replies import PostgresReplies
 
     key = partial(state.fingerprints.of, b"ids of whole replies")
-    return StoredReplies(PostgresReplies(state, registry.name), limits, key)
+    return StoredReplies(PostgresReplies(state, registry.name), limits, key, off_loop)

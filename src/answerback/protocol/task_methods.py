@@ -5,23 +5,23 @@ Loaded on the first call to a tool that can run as a task.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..calls.call import Call, Handler, Outcome
-from ..calls.runners import run_at_once
 from ..core.authentication import owner_of
+from ..core.event_loop import spawn
 from ..core.json_value import JsonObject, is_number
 from ..core.peer import Question
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..core.versions import Version
 from ..dialects import mcp as dialect
-from ..errors import ToolError
+from ..errors import ToolError, Unavailable
 from ..tasks.task_record import TaskRecord, task_members
 from .jsonrpc import (
     INTERNAL_ERROR,
@@ -43,6 +43,8 @@ from .mcp_peer import McpPeer
 from .session import ServerInfo
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ..calls.runtime import Runtime
     from ..tasks.service import TaskService
 
@@ -301,34 +303,27 @@ class TaskFeed:
         self._peer = peer
         self._owners = {task.id: task.owner for task in tasks}
         self._sent: JsonObject = {}
-        # An oversized result may be written to disk or to a database.
-        self._may_block = methods.registry.has_budgets
-        self._lock = threading.Lock()
+        self._sending: set[asyncio.Task[None]] = set()
 
-    def begin(self, send: Callable[[bytes], None], meta: JsonObject) -> Callable[[], None]:
+    def begin(self, send: Callable[[bytes], None], meta: JsonObject) -> Callable[[], object]:
         """Start sending; return a function that stops it."""
+        return spawn(self._send_changes(send, meta), self._sending).cancel
+
+    async def _send_changes(self, send: Callable[[bytes], None], meta: JsonObject) -> None:
         service = self._methods.service
-
-        def send_changed(changed: str | None) -> None:
-            if changed is None or changed in self._owners:
-                service.runner.soon(self._send_changes, send, meta, may_block=self._may_block)
-
-        stop = service.subscribe(send_changed)
-        send_changed(None)
-        return stop
-
-    def _send_changes(self, send: Callable[[bytes], None], meta: JsonObject) -> None:
-        # One thread at a time, so that a task's notifications keep their order.
-        with self._lock:
-            for id, owner in self._owners.items():
-                task = run_at_once(self._methods.service.get(id, owner))
-                if task is None:
-                    continue
-                mark = (task.state, task.message, tuple(task.questions))
-                if self._sent.get(id) != mark:
-                    self._sent[id] = mark
-                    shown = run_at_once(self._methods.task_json(task, self._peer))
-                    send(notification_frame("notifications/tasks", {**shown, "_meta": meta}))
+        with service.changes(self._owners) as changed:
+            while True:
+                changed.clear()
+                with suppress(Unavailable):  # Already logged; the next change tries again.
+                    for id, owner in self._owners.items():
+                        task = await service.get(id, owner)
+                        mark = task and (task.state, task.message, tuple(task.questions))
+                        if task is not None and self._sent.get(id) != mark:
+                            self._sent[id] = mark
+                            shown = await self._methods.task_json(task, self._peer)
+                            params = {**shown, "_meta": meta}
+                            send(notification_frame("notifications/tasks", params))
+                await changed.wait()
 
 
 async def open_feed(methods: TaskMethods, ids: tuple[str, ...], peer: McpPeer) -> TaskFeed:

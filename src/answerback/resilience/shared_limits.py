@@ -15,8 +15,9 @@ from time import monotonic
 
 import msgspec
 
+from ..core.background_work import BackgroundWork
 from ..errors import Unavailable
-from ..state.database import NOW, BackgroundWork
+from ..state.database import NOW
 from ..state.sealing import place_of
 from ..state.shared import BEAT, SharedState
 from .limit import MAX_KEYS, Buckets, Limit, PendingCount

@@ -26,7 +26,7 @@ from ..calls.call import Call
 from ..calls.loop_thread import GivenLoop, LoopThread
 from ..calls.runners import execution_in
 from ..calls.runtime import Runtime, TaskStorage
-from ..calls.thread_pool import ThreadPool
+from ..calls.thread_pool import OUR_THREADS, ThreadPool
 from ..core.event_loop import running_loop, spawn
 from ..core.limits import LARGE_BODY
 from ..core.log import logger
@@ -96,7 +96,7 @@ class StdioServer:
         self._pool = ThreadPool(registry.limits.threads, registry.limits.wait)
         self._runtime = runtime = Runtime(
             registry,
-            execution_in(self._pool),
+            execution_in(self._pool, ThreadPool(OUR_THREADS)),
             records=records,
             task_store=task_store,
             debug=debug,

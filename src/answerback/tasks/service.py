@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Container, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from time import monotonic, time
 from typing import Any, TypeVar, cast
@@ -61,7 +61,7 @@ class TaskService:
         """Runs a call's gates and checks its arguments; the outcome is ADMITTED or a refusal."""
         self.refuse = runtime.record
         """Records and returns the outcome of a call that does not run."""
-        self._waiters: dict[object, Callable[[str | None], None]] = {}
+        self._waiters: set[Callable[[str | None], None]] = set()
         self._waiting: Counter[str] = Counter()
         """How many requests are waiting for each task."""
         self.runner = TaskRunner(runtime, self.store, self.wake)
@@ -97,7 +97,7 @@ class TaskService:
             task = self.new_task(call, answers, ttl, key)
             if call.tool is not None and call.tool.policy is not None:
                 undo_count = await call.tool.policy.count(call)
-            stored = await self._to_the_end(self._start(task))
+            stored = await self._shielded(self._start(task))
         except ToolError as exc:
             if undo_count is not None:
                 undo_count()
@@ -146,7 +146,7 @@ class TaskService:
         """Cancel a task unless it has ended, and return it; None if there is no such task."""
         if await self.get(id, owner) is None:
             return None
-        return await self._to_the_end(self._cancel(id)) or await self.get(id, owner)
+        return await self._shielded(self._cancel(id)) or await self.get(id, owner)
 
     async def _cancel(self, id: str) -> TaskRecord | None:
         changed = await self.runner.off_loop(self.store.change, id, cancelled)
@@ -169,38 +169,37 @@ class TaskService:
             raise Unavailable("Too many requests for this task", retryable=True, retry_after=5)
         self._waiting[id] += 1
         until = monotonic() + seconds
-        loop, woken = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake(changed: str | None) -> None:
-            if changed in (None, id) and not loop.is_closed():
-                loop.call_soon_threadsafe(woken.set)
-
-        stop = self.subscribe(wake)
         try:
-            while True:
-                task = await self.get(id, owner)
-                left = until - monotonic()
-                if task is None or is_done(task) or left <= 0:
-                    return task
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(left):
-                        await woken.wait()
-                woken.clear()
+            with self.changes((id,)) as changed:
+                while True:
+                    task = await self.get(id, owner)
+                    left = until - monotonic()
+                    if task is None or is_done(task) or left <= 0:
+                        return task
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(left):
+                            await changed.wait()
+                    changed.clear()
         finally:
-            stop()
             self._waiting[id] -= 1
             if not self._waiting[id]:
                 del self._waiting[id]
 
-    def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
-        """Call *listener* with the id of each task that changes, from any thread.
+    @contextmanager
+    def changes(self, ids: Container[str]) -> Iterator[asyncio.Event]:
+        """Yield an event that is set when one of the tasks changes, or may have changed."""
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
-        The id is None if another process changed any task. Return a function that unsubscribes.
-        """
-        key = object()
-        self._waiters[key] = listener
+        def wake(id: str | None) -> None:
+            if (id is None or id in ids) and not loop.is_closed():
+                loop.call_soon_threadsafe(changed.set)
+
+        self._waiters.add(wake)
         self.runner.watch_closely()
-        return lambda: self._waiters.pop(key, None) and None
+        try:
+            yield changed
+        finally:
+            self._waiters.discard(wake)
 
     async def stop(self, seconds: float | None = None) -> None:
         """Start no more tasks, and let the running ones finish within the shutdown time.
@@ -244,7 +243,7 @@ class TaskService:
             runner.slots.free(1)
         return stored
 
-    async def _to_the_end(self, steps: Coroutine[Any, Any, T]) -> T:
+    async def _shielded(self, steps: Coroutine[Any, Any, T]) -> T:
         """Run to the end even if the client disconnects: a recorded task must be started."""
         # With a non-blocking store, the steps never wait, so nothing can cancel them.
         if not self.store.blocks or running_loop() is None:
@@ -294,9 +293,12 @@ class TaskService:
             self.store.remove_expired()
 
     def wake(self, id: str | None) -> None:
-        """Wake every request waiting for this task, or for any task if the id is None."""
-        for listener in tuple(self._waiters.values()):
-            listener(id)
+        """Wake every request waiting for this task, or for any task if the id is None.
+
+        The id is None if another process changed any task. May be called from any thread.
+        """
+        for wake in tuple(self._waiters):
+            wake(id)
 
 
 def _health(store: TaskStore, runner: TaskRunner) -> HealthState:
@@ -352,7 +354,8 @@ async def _run_claimed(
     try:
         outcome = await handle(call)
     except BaseException:
-        runner.soon(store.change, record.id, partial(given_up, **claim))
+        with suppress(Unavailable):
+            await runner.off_loop(store.change, record.id, partial(given_up, **claim))
         raise
     if not isinstance(outcome, Reply) or _may_be_repeated(outcome):
         # The next call with this key will run.

@@ -11,18 +11,18 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import count
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from ..calls.call import Call, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.loop_thread import LoopThread
 from ..calls.runtime import Runtime, runtime_for_tasks
 from ..core.authentication import User
+from ..core.event_loop import OffLoop, call_in_place
 from ..core.json_value import Json
 from ..core.peer import NO_PEER, Abilities, Log, Peer, Progress, Question, find_answer
 from ..core.reply import Reply, failure
@@ -31,7 +31,6 @@ from .task_record import OpenQuestion, TaskRecord, dump_reply
 from .task_store import Change, Claim, TaskChanges, TaskStore
 from .transitions import asked, finished, given_up, refused, released, reported
 
-T = TypeVar("T")
 LEASE = 30.0
 """How many seconds a claim lasts; its worker renews it three times in that time."""
 _FIRST_RETRY, _LAST_RETRY = 0.1, 5.0
@@ -118,7 +117,8 @@ class TaskRunner:
         self._size = limits.slots if runtime.task_slots is None else runtime.task_slots
         self.slots = Slots(self._size)
         self._filling = threading.Lock()
-        self._threads = ThreadPoolExecutor(4, thread_name_prefix="answerback-tasks")
+        self.off_loop: OffLoop = runtime.off_loop if store.blocks else call_in_place
+        """Calls a function that uses the store."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._runtime = runtime_for_tasks(runtime, max(self._size, 1))
 
@@ -221,20 +221,6 @@ class TaskRunner:
         """Wait for a thread that took its slots before they were closed."""
         with self._filling:
             pass
-
-    async def off_loop(self, function: Callable[..., T], *args: object) -> T:
-        """Call a store function, in a thread if it may block an event loop."""
-        loop = asyncio._get_running_loop()
-        if loop is None or not self._store.blocks:
-            return function(*args)
-        return await loop.run_in_executor(self._threads, function, *args)
-
-    def soon(self, function: Callable[..., object], *args: object, may_block: bool = False) -> None:
-        """Call a function that uses the store, in a thread if it or the store may block."""
-        if may_block or self._store.blocks:
-            self._threads.submit(function, *args)
-        else:
-            function(*args)
 
     def write_messages(self) -> None:
         """Write the progress reported since the last write; may block."""

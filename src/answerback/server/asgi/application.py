@@ -488,7 +488,8 @@ class AsgiApp:
                 self.runtime.state.start()
                 # Any existing endpoint belongs to the bus of an earlier start or failed attempt.
                 self.__dict__.pop("_mcp", None)
-                await self.join(DatabaseBus(self.runtime.state, self._registry))
+                state, off_loop = self.runtime.state, self.runtime.off_loop
+                await self.join(DatabaseBus(state, self._registry, off_loop))
 
     async def join(self, bus: WorkerBus) -> None:
         """Join other workers. Call this before the first request; raises Unavailable."""

@@ -10,16 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import Any, TypeVar
 
 import msgspec
 
 from ...calls.failures import log_internal_error
-from ...core.event_loop import spawn
+from ...core.event_loop import OffLoop, spawn
 from ...core.log import logger
 from ...errors import Unavailable
 from ...registry.composition import Switch, apply_switches
@@ -41,7 +39,6 @@ from .worker_sockets import (
     encode_message,
 )
 
-T = TypeVar("T")
 _TOPIC = "bus"
 _ALL, _MEMBERS, _APPLIED = "all", "members", "applied"
 """The first words of notices: for all processes, about a process that joined or left, and from a
@@ -52,8 +49,6 @@ _POLL = BEAT
 """Seconds between heartbeats, when a process checks for messages even without a notice."""
 _DEADLINE = 2.5
 """Seconds after which a request stops waiting for the database."""
-_THREADS = 4
-"""One per database connection, so that no change waits longer than the deadline."""
 
 _session_changes = msgspec.msgpack.Decoder(SessionChanged)
 
@@ -61,7 +56,7 @@ _session_changes = msgspec.msgpack.Decoder(SessionChanged)
 class DatabaseBus(WorkerBus):
     """A bus whose process number comes from the database."""
 
-    def __init__(self, shared: SharedState, registry: Registry) -> None:
+    def __init__(self, shared: SharedState, registry: Registry, off_loop: OffLoop) -> None:
         super().__init__()
         self._registry = registry
         self._notices = shared.notices
@@ -69,7 +64,7 @@ class DatabaseBus(WorkerBus):
         self._mailbox = Mailbox(shared, registry.name)
         self._sessions = SessionRows(shared, registry.name)
         self._switches = SwitchRows(shared.database, registry.name)
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="answerback-bus")
+        self._off_loop = off_loop
         self._living: frozenset[int] = frozenset()
         self._next_beat = 0.0
         self._was_away = self._others_changed = False
@@ -87,7 +82,7 @@ class DatabaseBus(WorkerBus):
     async def start(self, on_message: OnMessage) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_message = on_message
-        self.number = await self._in_thread(self._members.join)
+        self.number = await self._off_loop(self._members.join)
         self._notices.listen(_TOPIC, self._on_notice)
         await self.catch_up()
         await self._beat()
@@ -100,10 +95,9 @@ class DatabaseBus(WorkerBus):
             with suppress(asyncio.CancelledError):
                 await self._watching
             with suppress(Unavailable):
-                await self._in_thread(self._members.leave)
+                await self._off_loop(self._members.leave)
                 self._notices.send(_TOPIC, _MEMBERS)
         self._loop = None
-        self._threads.shutdown(wait=False)
 
     def has(self, worker: int) -> bool:
         return worker != self.number
@@ -111,10 +105,10 @@ class DatabaseBus(WorkerBus):
     async def broadcast(self, message: WorkerMessage) -> None:
         match message:
             case SessionEnded(nonce, expires):
-                await self._in_thread(self._sessions.end, nonce, expires)
+                await self._off_loop(self._sessions.end, nonce, expires)
                 await self._wait_for_all()
             case LogLevelSet(nonce) | ResourceSubscribed(nonce):
-                await self._in_thread(self._sessions.change, nonce, partial(_changed, message))
+                await self._off_loop(self._sessions.change, nonce, partial(_changed, message))
                 await self._wait_for_all()
             case _:
                 await self._put(message, None)
@@ -136,7 +130,7 @@ class DatabaseBus(WorkerBus):
         async with self._catching_up:
             confirmed, self._to_confirm = self._to_confirm, []
             try:
-                messages, sessions, switches, time = await self._in_thread(self._look)
+                messages, sessions, switches, time = await self._off_loop(self._look)
             except Unavailable:
                 return None
             for row in sessions:
@@ -160,7 +154,7 @@ class DatabaseBus(WorkerBus):
         self._soon(self._woken.set)
 
     async def _put(self, message: WorkerMessage, receiver: int | None) -> bool:
-        receivers = await self._in_thread(self._mailbox.put, encode_message(message), receiver)
+        receivers = await self._off_loop(self._mailbox.put, encode_message(message), receiver)
         for each in receivers:
             self._notices.send(_TOPIC, str(each))
         return bool(receivers)
@@ -230,9 +224,9 @@ class DatabaseBus(WorkerBus):
             return
         self._next_beat = now + _POLL
         at_once, self._others_changed = self._others_changed, False
-        living = await self._in_thread(partial(self._members.beat, at_once=at_once))
-        await self._in_thread(self._mailbox.remove_old)
-        await self._in_thread(self._sessions.remove_expired)
+        living = await self._off_loop(partial(self._members.beat, at_once=at_once))
+        await self._off_loop(self._mailbox.remove_old)
+        await self._off_loop(self._sessions.remove_expired)
         if self._was_away:
             self._was_away = False
             # A database that crashes loses its messages.
@@ -268,10 +262,6 @@ class DatabaseBus(WorkerBus):
         if self._loop is not None:
             with suppress(RuntimeError):  # The loop is closed.
                 self._loop.call_soon_threadsafe(function, *arguments)
-
-    async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, function, *arguments)
 
 
 def _changed(message: LogLevelSet | ResourceSubscribed, before: bytes | None) -> bytes:
