@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -148,7 +149,7 @@ def test_a_cgi_request_for_a_plain_tool_loads_no_heavy_module(
     assert loaded - loaded_by_msgspec == set()
 
 
-def test_mcp_over_stdio_loads_no_asyncio_and_no_http_for_plain_tools(
+def test_mcp_over_stdio_loads_no_http_and_asyncio_only_for_its_loop(
     calculator: str, loaded_by_msgspec: set[str]
 ) -> None:
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": NAMED}
@@ -166,7 +167,8 @@ def test_mcp_over_stdio_loads_no_asyncio_and_no_http_for_plain_tools(
 
     replies = {reply["id"]: reply for reply in map(json.loads, output.splitlines())}
     assert replies[3]["result"]["structuredContent"] == {"result": 10}
-    assert loaded - loaded_by_msgspec - NEEDED_BY_LISTS == set()
+    asyncio = run("-c", f"import asyncio; {SHOW}")[1]
+    assert loaded - loaded_by_msgspec - NEEDED_BY_LISTS - asyncio == set()
 
 
 def test_mcp_over_stdio_answers_initialize_before_it_loads_what_a_call_needs(
@@ -175,10 +177,22 @@ def test_mcp_over_stdio_answers_initialize_before_it_loads_what_a_call_needs(
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": NAMED}
     line = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
 
-    output, loaded = run(calculator, "mcp", stdin=f"{json.dumps(line)}\n")
+    process = subprocess.run(
+        [sys.executable, "-X", "importtime", calculator, "mcp"],
+        input=f"{json.dumps(line)}\n",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=30,
+        check=True,
+    )
 
-    assert json.loads(output)["result"]["serverInfo"]["name"] == "calculator"
+    # Python reports each import on stderr, which is the same pipe here.
+    before, response, after = re.split(r"(^{.*\n)", process.stdout, flags=re.MULTILINE)
+    loaded = {each.rpartition("|")[2].strip() for each in before.splitlines()} & (HEAVY | LATER)
+    assert json.loads(response)["result"]["serverInfo"]["name"] == "calculator"
     assert loaded - loaded_by_msgspec == set()
+    assert "| asyncio\n" in after
 
 
 NAMED = {"name": "test", "version": "1"}

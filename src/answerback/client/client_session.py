@@ -243,18 +243,18 @@ class ClientSession:
         """
         name, known = asked.tool, self.lists.known
         if self._runs_as_task(name):
-            return await self._create_task(asked)
+            return await _create_task(self, asked)
         try:
             result = await self.request(asked)
         except RpcError as error:
             if not needs_task(error, self.info):
                 raise
             self._as_tasks.add(name)
-            return await self._create_task(asked)
+            return await _create_task(self, asked)
         if result.get("isError") is True and name not in known and has_tasks(self.info):
             await self.lists.schema_of(name, asked.deadline)
             if self._runs_as_task(name):
-                return await self._create_task(asked)
+                return await _create_task(self, asked)
         return result
 
     def _runs_as_task(self, name: str) -> bool:
@@ -266,23 +266,10 @@ class ClientSession:
         """Call a tool as a task; raises ToolError."""
         asked = _call_request(name, given, options, Deadline(options.timeout))
         try:
-            result = await self._create_task(asked)
+            result = await _create_task(self, asked)
         except (NoAnswer, RpcError) as error:
             raise raised_error(error) from None
         return StartedTask(self, options, name, result)
-
-    async def _create_task(self, asked: ClientRequest) -> JsonObject:
-        """Return a call's result, which may be a task; raises RpcError or NoAnswer.
-
-        If the caller is cancelled, the task is cancelled as soon as its id is known.
-        """
-        asked.params = {**asked.params, "task": {}}
-        creating = asyncio.ensure_future(self.request(asked))
-        try:
-            return await asyncio.shield(creating)
-        except asyncio.CancelledError:
-            self.spawn(cancel_when_made(self, creating))
-            raise
 
     async def reply_of(self, name: str, result: JsonObject, deadline: Deadline) -> Reply[Any]:
         """Read a tool's result; fetch its output schema if it is not known."""
@@ -586,3 +573,17 @@ def _log_stderr(label: str, reason: NoAnswer) -> None:
 
         text = "%s: %s; its stderr ends with:\n%s"
         _LOGGER.warning(text, label, reason, render(reason.stderr))
+
+
+async def _create_task(session: ClientSession, asked: ClientRequest) -> JsonObject:
+    """Return a call's result, which may be a task; raises RpcError or NoAnswer.
+
+    If the caller is cancelled, the task is cancelled as soon as its id is known.
+    """
+    asked.params = {**asked.params, "task": {}}
+    creating = asyncio.ensure_future(session.request(asked))
+    try:
+        return await asyncio.shield(creating)
+    except asyncio.CancelledError:
+        session.spawn(cancel_when_made(session, creating))
+        raise

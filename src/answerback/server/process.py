@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     import select
 
 
+_WRITABLE = 4
+"""`select.POLLOUT`."""
+
+
 class Stdout:
     """The stdout that the process was started with. Subprocesses do not inherit it."""
 
@@ -48,25 +52,23 @@ class Stdout:
                 select.select([], [self._fd], [])
 
     def is_ready(self) -> bool:
-        """Return whether a few bytes can be written without blocking; unknown on Windows."""
+        """Return whether a few bytes can be written without blocking; False on Windows."""
+        return self._events() & _WRITABLE != 0
+
+    def is_broken(self) -> bool:
+        """Return whether the reader has closed the pipe; False on Windows."""
+        return self._events() & ~_WRITABLE != 0
+
+    def _events(self) -> int:
         if self._poll is None:
             import select
 
             if not hasattr(select, "poll"):
-                return False
+                return 0
             self._poll = select.poll()
-            self._poll.register(self._fd, select.POLLOUT)
-        return bool(self._poll.poll(0))
-
-    def is_broken(self) -> bool:
-        """Return whether the reader has closed the pipe; unknown on Windows."""
-        import select
-
-        if not hasattr(select, "poll"):
-            return False
-        poll = select.poll()
-        poll.register(self._fd, 0)
-        return bool(poll.poll(0))
+            self._poll.register(self._fd, _WRITABLE)
+        events = self._poll.poll(0)
+        return events[0][1] if events else 0
 
     def detach(self) -> None:
         """Discard what is written from now on."""

@@ -89,8 +89,8 @@ class StdioServer:
     ) -> None:
         self._ended = threading.Event()
         self._out = out
-        self._input = Input(source, self._receive, self._refuse, self._ended.set)
-        self._output = output = Output(out, self._ended.set, self._resume)
+        self._input = LineInput(source, self._receive, self._refuse, self._ended.set)
+        self._output = output = FrameOutput(out, self._ended.set, self._resume)
         self._loop = LoopThread("answerback-loop") if loop is None else loop
         self._is_interrupted = False
         self._pool = ThreadPool(registry.limits.threads, registry.limits.wait)
@@ -272,7 +272,7 @@ def _signer() -> Signer:
     return signer_from_environment()[0]
 
 
-class Output:
+class FrameOutput:
     """Sends complete frames, one at a time, and the server's requests to the client.
 
     A thread that sends a frame blocks until the client reads. The event loop never blocks: a frame
@@ -412,7 +412,7 @@ def _decline(
 class StdioPeer(McpPeer):
     """The peer for a request over stdio."""
 
-    output: Output
+    output: FrameOutput
 
     def send(self, frame: bytes) -> None:
         self.output.send(frame)
@@ -421,7 +421,7 @@ class StdioPeer(McpPeer):
         return await self.output.request(method, params)
 
 
-class Input:
+class LineInput:
     """Reads lines: the first one in a thread that may block, the others on an event loop.
 
     *receive* gets each line, and returns False if no more lines may be read until `resume` is
