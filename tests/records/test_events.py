@@ -214,7 +214,7 @@ def test_a_text_beside_data_of_a_tool_without_reply_is_found_with_what_to_declar
     (found,) = found_text(declared=City, data={"name": "Oslo"})
 
     assert (found.rule, found.pointer) == ("AB313", "/content/0")
-    assert "declare Reply[City], " in found.message
+    assert "declare Reply[City] to" in found.message
 
 
 def test_a_text_beside_data_is_found_under_a_contract_derived_from_standard() -> None:
