@@ -86,7 +86,7 @@ def test_an_app_that_includes_one_with_auth_needs_auth_itself(caller: Caller) ->
     outer = App("outer")
     outer.include(caller.app)
 
-    with pytest.raises(ValueError, match="give auth= to 'outer'"):
+    with pytest.raises(ValueError, match="pass auth= to 'outer'"):
         outer.asgi()
 
 

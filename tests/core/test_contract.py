@@ -49,7 +49,7 @@ def test_contract_named_returns_a_contract_unchanged() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_known_names() -> None:
-    with pytest.raises(ValueError, match="'lax'; use one of standard, aligned, envelope, apps, dir"):
+    with pytest.raises(ValueError, match="'lax'; use one of standard, aligned, envelope, apps"):
         contract_named("lax")
 
 

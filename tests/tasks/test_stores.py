@@ -420,3 +420,8 @@ def test_a_store_lists_the_claims_that_hold(store: TaskStore) -> None:
     store.renew(["w2"], 30)
     store.change(task.id, transitions.cancelled)
     assert store.claims() == []
+
+
+def test_an_id_can_be_typed_at_the_command_line() -> None:
+    """`answerback tasks cancel -x` would take the id for an option."""
+    assert [id for id in (new_id() for _ in range(2000)) if id.startswith("-")] == []

@@ -216,7 +216,10 @@ def new_id() -> str:
     """Return an id of 160 random bits, in characters that URLs, headers and file names allow."""
     import secrets
 
-    return secrets.token_urlsafe(20)
+    # On the command line, a word that begins with a hyphen is an option.
+    while (id := secrets.token_urlsafe(20)).startswith("-"):
+        pass
+    return id
 
 
 def task_user(user: object) -> TaskUser | None:
