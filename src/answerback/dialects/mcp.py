@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import filterfalse
 from typing import Any
 
 import msgspec
@@ -30,7 +29,7 @@ from .common import (
     without_none,
     write_error,
 )
-from .mcp_blocks import read_block, write_blocks
+from .mcp_blocks import project_block, read_block, write_block
 from .reply_text import content_with_text, message_from_text
 
 ERROR = META_PREFIX + "error"
@@ -107,7 +106,7 @@ def read(
         blocks = []
     if not isinstance(blocks, list):
         raise MalformedReply("a tool result must have a list of content")
-    content = tuple(map(read_block, filterfalse(is_added, blocks)))
+    content = tuple(read_block(block) for block in blocks if not is_added(block))
     meta = found.get("_meta")
     failed = found.get("isError")
     if failed is not None and not isinstance(failed, bool):
@@ -132,8 +131,8 @@ def result_of(
 ) -> dict[str, Any]:
     """Return the result as an object, whose data is already encoded."""
     blocks = content_with_text(reply, shape, contract)
-    content = write_blocks(blocks, version)
-    result: dict[str, Any] = {"content": content}
+    content = tuple(project_block(block, version) for block in blocks)
+    result: dict[str, Any] = {"content": [write_block(block) for block in content]}
     meta = author_meta(reply.meta)
     has_structured = version.structured and shape.structured
     data = None
@@ -144,8 +143,7 @@ def result_of(
             meta.setdefault(TOOL_FAILURE, write_failure(reply, reply.error))
         error = reply.error
         # The message is left out if it equals the first text block.
-        first = next((block["text"] for block in content if block["type"] == "text"), None)
-        message = None if first == error.message else error.message
+        message = None if _first_text(content) == error.message else error.message
         more = without_none(
             message=message, details=error.details, hint=error.hint, kind=error.kind
         )
@@ -165,7 +163,7 @@ def result_of(
     if reply.content and (shape.message or shape.lines):
         from .model_text import add_for_hosts
 
-        linked = blocks if version.block_meta else ()
+        linked = content if version.block_meta else ()
         meta |= add_for_hosts(result, reply, shape, contract, linked)
     result["isError"] = reply.error is not None
     if version.stateless:
@@ -176,6 +174,10 @@ def result_of(
         result |= without_none(data=data, error=written)
     # Hosts show `_meta` to the model, so it is left out if it is empty.
     return result | {"_meta": meta} if meta else result
+
+
+def _first_text(content: tuple[Block, ...]) -> str | None:
+    return next((block.text for block in content if isinstance(block, Text)), None)
 
 
 def _read_data(found: dict[str, Any], shape: Shape, contract: Contract) -> Any:
@@ -203,7 +205,7 @@ def _read_cuts(meta: Any) -> tuple[Cut, ...]:
 
 def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Contract) -> Error:
     error = answerback_meta(found.get("_meta"), "error")
-    text = next((block.text for block in content if isinstance(block, Text)), None)
+    text = _first_text(content)
     if error:
         return read_error(error, text or "")
     message = UNKNOWN_TEXT if text is None else message_from_text(text, contract.error_text)
