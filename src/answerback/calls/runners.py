@@ -176,10 +176,12 @@ def _awaitable(value: object) -> object:
 
 
 async def _run_in_thread(pool: ThreadPool, tool: Runnable, kwargs: dict[str, Any]) -> Any:
-    # Only a one-call process has no loop yet; it takes a thread for a function with a timeout.
-    await ON_LOOP
     loop = running_loop()
-    assert loop is not None
+    if loop is None:
+        # A one-call process has no loop yet; it takes a thread for a function with a timeout.
+        await ON_LOOP
+        loop = running_loop()
+        assert loop is not None
     running = pool.run(tool.fn, kwargs, loop)
     try:
         value = await running

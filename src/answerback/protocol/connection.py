@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from ..calls.failures import log_internal_error
-from ..core.event_loop import running_loop, spawn
+from ..core.event_loop import spawn
 from ..core.versions import LATEST_STATEFUL
 from ..registry.declarations import Change, Registry
 from .engine import Engine
@@ -172,6 +172,8 @@ class Connection:
         """The requests being answered, and the open subscriptions."""
         self._tasks: dict[McpPeer, asyncio.Task[None]] = {}
         """The tasks that have begun to answer a request."""
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The event loop; None until the first message has been answered."""
         self._answering: set[asyncio.Task[None]] = set()
         """All tasks that answer messages."""
         self._ended: set[McpPeer] = set()
@@ -215,9 +217,8 @@ class Connection:
             elif message.method == "subscriptions/listen" and peer.version.stateless:
                 spawn(self._subscribe(message, peer), self._answering)
             else:
-                loop = running_loop()
-                assert loop is not None
-                self._answering.add(loop.create_task(self._answer(message, peer)))
+                assert self.loop is not None
+                self._answering.add(self.loop.create_task(self._answer(message, peer)))
         except RpcError as error:
             self._send(error_frame(error.id, error))
         except Exception:  # noqa: BLE001 -- our bug ends one message, not the connection

@@ -33,7 +33,7 @@ class Stdout:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._poll: select.poll | None = None
+        self._ready: select.poll | None = None
 
     @property
     def is_terminal(self) -> bool:
@@ -51,24 +51,29 @@ class Stdout:
 
                 select.select([], [self._fd], [])
 
-    def is_ready(self) -> bool:
-        """Return whether a few bytes can be written without blocking; False on Windows."""
-        return self._events() & _WRITABLE != 0
+    def write_if_ready(self, data: bytes) -> bool:
+        """Write a few bytes if that does not block; return False otherwise, and on Windows."""
+        if self._ready is None:
+            self._ready = self._poll(_WRITABLE)
+        if self._ready is None or not self._ready.poll(0):
+            return False
+        self.write(data)
+        return True
 
     def is_broken(self) -> bool:
         """Return whether the reader has closed the pipe; False on Windows."""
-        return self._events() & ~_WRITABLE != 0
+        # A new object, because two threads must not use one at the same time.
+        poll = self._poll(0)
+        return poll is not None and bool(poll.poll(0))
 
-    def _events(self) -> int:
-        if self._poll is None:
-            import select
+    def _poll(self, events: int) -> select.poll | None:
+        import select
 
-            if not hasattr(select, "poll"):
-                return 0
-            self._poll = select.poll()
-            self._poll.register(self._fd, _WRITABLE)
-        events = self._poll.poll(0)
-        return events[0][1] if events else 0
+        if not hasattr(select, "poll"):
+            return None
+        poll = select.poll()
+        poll.register(self._fd, events)
+        return poll
 
     def detach(self) -> None:
         """Discard what is written from now on."""

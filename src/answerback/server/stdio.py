@@ -27,7 +27,7 @@ from ..calls.loop_thread import GivenLoop, LoopThread
 from ..calls.runners import execution_in
 from ..calls.runtime import Runtime, TaskStorage
 from ..calls.thread_pool import OUR_THREADS, ThreadPool
-from ..core.event_loop import running_loop, spawn
+from ..core.event_loop import spawn
 from ..core.limits import LARGE_BODY
 from ..core.log import logger
 from ..errors import AnswerbackError
@@ -179,6 +179,8 @@ class StdioServer:
 
     def _begin(self) -> None:
         """Take over from the main thread, on the loop."""
+        self._connection.loop = self._loop.loop
+        self._output.loop_thread = threading.get_ident()
         if self._lifespan is not None:
             spawn(self._open(self._lifespan), self._opening)
         self._input.start(self._loop.loop)
@@ -286,6 +288,8 @@ class FrameOutput:
         self._out = out
         self._on_broken = on_broken
         self._on_room = on_room
+        self.loop_thread: int | None = None
+        """The event loop's thread, once the loop is running."""
         self._lock = threading.Lock()
         self._left: deque[Frame] = deque()
         """Frames that the event loop has left to the writing thread."""
@@ -297,8 +301,8 @@ class FrameOutput:
         self._closed = False
 
     def send(self, frame: Frame) -> None:
-        """Send a frame. Blocks while the client is not reading, except on an event loop."""
-        if running_loop() is None:
+        """Send a frame. Blocks while the client is not reading, except on the event loop."""
+        if threading.get_ident() != self.loop_thread:
             with self._lock:
                 self._write(frame)
         elif not self._write_at_once(frame):
@@ -335,9 +339,9 @@ class FrameOutput:
         if not self._lock.acquire(blocking=False):
             return False
         try:
-            if not self._out.is_ready():
-                return False
-            self._write(frame)
+            return self._out.write_if_ready(frame + b"\n")
+        except OSError:
+            self._on_broken()
             return True
         finally:
             self._lock.release()
