@@ -241,7 +241,7 @@ class AppTarget:
                     raise ToolError(message, TOOL_NOT_FOUND)
         given = _read_arguments(tool, words, self._options.json, self._stdin)
         reply = given if isinstance(given, Reply) else self._run("tools", name, given)
-        if tool is None or reply.shape is not None:
+        if tool is None or reply.shape is not None or reply.error is not None:
             return reply
         return msgspec.structs.replace(reply, shape=tool.shape)
 
