@@ -55,7 +55,7 @@ FIRST_ROWS: list[tuple[str, str, int, list[str]]] = [
     (
         "start of a server on HTTP, to its first answer, ms",
         "startup",
-        1,
+        2,
         ["Answerback", "FastMCP", "mcp", "FastAPI"],
     ),
     (

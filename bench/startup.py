@@ -101,7 +101,7 @@ def _figures(least: dict[str, float]) -> list[Figure]:
             f"start, {wire}, times {peer}", least[f"{wire}, ours"], least[f"{wire}, {peer}"], limit
         )
         for wire, peer, limit in [
-            ("stdio", "mcp", 8),
+            ("stdio", "mcp", 8.5),
             ("stdio", "FastMCP", 12),
             ("first call over stdio", "mcp", 7),
             ("first call over stdio", "FastMCP", 10),
