@@ -273,7 +273,7 @@ DATA = [
     '{"celsius": 3}',
     "no such city",
     Upload(True, files=["a"]),
-    [{"error": "one of many"}],
+    [{"id": 1, "error": "one of many"}],
 ]
 
 
