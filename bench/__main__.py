@@ -94,9 +94,8 @@ def main(arguments: list[str]) -> int:
         return judge_replies(arguments[1:])
     names = [each for each in arguments if each not in ("--write", "--redraw")]
     if unknown := set(names) - set(PARTS):
-        print(
-            f"no such part: {', '.join(unknown)}; there are {', '.join([*PARTS, 'public', 'verdicts'])}"
-        )
+        parts = ", ".join([*PARTS, "public", "verdicts"])
+        print(f"no such part: {', '.join(unknown)}; there are {parts}")
         return 2
     if "--redraw" in arguments:
         pages.redraw()

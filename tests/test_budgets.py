@@ -508,9 +508,9 @@ def test_packages_do_not_import_each_other_in_a_circle() -> None:
 # The lines and files of each package; "" has the loose modules. A number rises only together with
 # the sentence in CHANGELOG.md that a user would want it for.
 PACKAGES = {
-    "": (1_396, 6),
+    "": (1_406, 6),
     "auth": (1_345, 8),
-    "calls": (3_680, 15),
+    "calls": (3_709, 15),
     "cli": (4_884, 34),
     "client": (7_426, 27),
     "core": (3_794, 22),
@@ -522,7 +522,7 @@ PACKAGES = {
     "middleware": (579, 6),
     "models": (2_001, 7),
     "protocol": (3_258, 13),
-    "reading": (1_300, 5),
+    "reading": (1_296, 5),
     "records": (2_041, 10),
     "registry": (1_252, 5),
     "resilience": (1_545, 6),
@@ -531,9 +531,9 @@ PACKAGES = {
     "state": (1_334, 6),
     "tasks": (2_553, 8),
     "testing": (329, 2),
-    "tools": (3_545, 15),
+    "tools": (3_543, 15),
     "types": (6_181, 21),
-    "verdicts": (910, 4),
+    "verdicts": (901, 4),
 }
 
 

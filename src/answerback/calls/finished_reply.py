@@ -41,8 +41,10 @@ _KNOWN_MEMBERS = (
 )
 
 
-def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
+def finished_reply(tool: Tool, value: object, *, is_inner: bool = False) -> Reply[Any] | None:
     """Return the reply that *value* describes; None if it is data.
+
+    *is_inner* says that the value is a reply's data, of which the declared class says nothing.
 
     Raises InvalidOutput for a finished reply that cannot be written as JSON.
     """
@@ -53,7 +55,7 @@ def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
         # The error decides under `direct`; elsewhere, members that repeat arguments are not data.
         is_failure = tool.contract.error_decides or judge(value, _arguments())[0] == "failure"
         verdict = "failure" if is_failure else "data"
-    form = tool.returns.form if found else None
+    form = tool.returns.form if found and not is_inner else None
     if verdict == "data" and form != "reply":
         return None
     if verdict == "reply" and form == "flagged":
@@ -119,7 +121,7 @@ def judged_reply(tool: Tool, reply: Reply[Any], depth: int = 0) -> Reply[Any]:
     if depth == _MAX_DEPTH:
         raise InvalidOutput("content", "results in text are nested too deeply")
     if reply.error is None and may_be_finished(tool.returns, reply.data):
-        inner = finished_reply(tool, reply.data)
+        inner = finished_reply(tool, reply.data, is_inner=True)
         if inner is not None:
             outer = msgspec.structs.replace(reply, data=msgspec.UNSET)
             content = (*reply.content, *inner.content)
@@ -128,7 +130,7 @@ def judged_reply(tool: Tool, reply: Reply[Any], depth: int = 0) -> Reply[Any]:
         if not isinstance(block, Text) or not isinstance(block.text, str):
             continue
         refuse_unencoded(block.text, f"content[{index}].text")
-        inner = finished_reply(tool, block.text)
+        inner = finished_reply(tool, block.text, is_inner=True)
         if inner is not None and (reply.ok or inner.ok):
             others = (*reply.content[:index], *inner.content, *reply.content[index + 1 :])
             return judged_reply(tool, _joined(reply, inner, others), depth + 1)
