@@ -4,6 +4,7 @@
 PART it measures those that a page shows. `--redraw` does the same with what was measured before.
 
 `python -m bench public` compares our server with others; `--help` lists its options.
+`python -m bench verdicts FILE…` says how many failures of other people's tools are recognised.
 """
 
 from __future__ import annotations
@@ -87,9 +88,14 @@ def main(arguments: list[str]) -> int:
         from .public.command import main as compare_in_public
 
         return compare_in_public(arguments[1:])
+    if arguments[:1] == ["verdicts"]:
+        from .verdicts import main as judge_replies
+
+        return judge_replies(arguments[1:])
     names = [each for each in arguments if each not in ("--write", "--redraw")]
     if unknown := set(names) - set(PARTS):
-        print(f"no such part: {', '.join(unknown)}; there are {', '.join([*PARTS, 'public'])}")
+        parts = ", ".join([*PARTS, "public", "verdicts"])
+        print(f"no such part: {', '.join(unknown)}; there are {parts}")
         return 2
     if "--redraw" in arguments:
         pages.redraw()

@@ -25,7 +25,7 @@ LATER = (
         f"answerback.{name}"
         for name in (
             *("auth", "cli.argument_parser", "cli.target", "core.authentication"),
-            *("core.request_info", "core.secrets", "core.signing", "dialects.verdicts", "gates"),
+            *("core.request_info", "core.secrets", "core.signing", "verdicts.judge", "gates"),
             *("protocol.mcp_request_info", "protocol.task_methods", "protocol.widget", "records"),
             *("registry.composition", "registry.lifespan", "server.asgi", "tasks"),
             *("tools.dependencies", "tools.docstrings", "tools.other_frameworks", "tools.prompt"),

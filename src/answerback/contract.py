@@ -48,6 +48,8 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """Wrap objects as `{"result": …}` too."""
     spread_tuples: bool = False
     """Send fixed tuples as `{"result0": …, "result1": …}`, and NamedTuples by field name."""
+    error_decides: bool = False
+    """Take an object with an `error` that is not empty for a failure, whatever else it has."""
     tool_prefix: str = ""
     """The prefix for tool names in MCP."""
     envelope_in_mcp: bool = False
@@ -94,6 +96,7 @@ _PLAIN: dict[str, type] = {
     **dict.fromkeys(("name", "tool_prefix", "route", "masked"), str),
     **dict.fromkeys(("wrap_objects", "spread_tuples", "envelope_in_mcp"), bool),
     **dict.fromkeys(("hint_in_text", "message", "always_200", "tool_failure"), bool),
+    "error_decides": bool,
 }
 
 
@@ -133,7 +136,14 @@ ENVELOPE = Contract(
 """Every reply is an object with `success`, `timestamp` and `content`."""
 APPS = Contract(name="apps", text="own", http="mcp")
 """For OpenAI Apps SDK hosts: the model reads your text, and a widget reads the data."""
-DIRECT = Contract(name="direct", text="indented", error_text="prefixed", http="mcp", route="/")
+DIRECT = Contract(
+    name="direct",
+    text="indented",
+    error_text="prefixed",
+    error_decides=True,
+    http="mcp",
+    route="/",
+)
 """Tools directly under the root path, and MCP results in plain HTTP bodies."""
 
 PRESETS = {preset.name: preset for preset in (STANDARD, ALIGNED, ENVELOPE, APPS, DIRECT)}

@@ -34,8 +34,8 @@ def fail() -> int:
     raise ValueError("the disk is full")
 
 @app.tool
-async def outer() -> str:
-    return (await app.call("fail")).error.message
+async def outer() -> list[str]:
+    return [(await app.call("fail")).error.message]
 
 app.run()
 """
@@ -49,7 +49,7 @@ def test_a_call_within_a_call_leaves_debugging_on_for_later_tasks(tmp_path: Path
         url = next(word for word in server.banner.split() if word.startswith("http://"))
         base = url.partition("/functions")[0]
         with httpx.Client(base_url=base, timeout=30) as client:
-            nested = client.post("/functions/outer").json()["result"]
+            nested = client.post("/functions/outer").json()["result"][0]
             headers = {"Prefer": "respond-async"}
             made = client.post("/functions/fail", headers=headers)
             waited = {"Prefer": "wait=20"}

@@ -273,7 +273,7 @@ DATA = [
     '{"celsius": 3}',
     "no such city",
     Upload(True, files=["a"]),
-    [{"error": "one of many"}],
+    [{"id": 1, "error": "one of many"}],
 ]
 
 
@@ -351,3 +351,9 @@ def test_a_retry_sees_the_same_failures(failed: Any) -> None:
 
     assert sent_by(app)["isError"] is False
     assert results == []
+
+
+def test_the_data_of_a_declared_envelope_is_not_an_envelope_itself() -> None:
+    value = {"success": True, "data": {"status": "running", "state": "up"}}
+
+    assert asyncio.run(app_returning(value, EnvelopeDict).call("tool")).data == value["data"]

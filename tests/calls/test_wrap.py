@@ -324,10 +324,12 @@ def test_wrap_tells_an_error_that_is_null_or_empty_as_a_success(result: Any) -> 
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "failure"])
-def test_an_object_that_says_only_that_it_failed_is_an_error(status: str) -> None:
-    found = asyncio.run(wrap(lambda: {"status": status})())
+def test_a_status_that_says_failed_is_an_error_only_with_a_message(status: str) -> None:
+    alone = asyncio.run(wrap(lambda: {"status": status})())
+    told = asyncio.run(wrap(lambda: {"status": status, "reason": "no disk"})())
 
-    assert found["success"] is False
+    assert (alone["success"], alone["data"]) == (True, {"status": status})
+    assert (told["success"], told["error"]["message"]) == (False, "no disk")
 
 
 class Reading(pydantic.BaseModel):

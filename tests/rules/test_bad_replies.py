@@ -155,7 +155,7 @@ BAD = [
     Case(
         "cloud-sdk 214: a flattened error",
         text_result('{"content":[{"type":"text","text":"no such city"}],"isError":true}'),
-        {"AB307"},
+        {"AB202", "AB307"},
     ),
     Case("mcp-mux 206: content as a string", {"content": "5 °C and cloudy"}, {"AB102"}),
     Case("a gateway's error page", b"<html><body>502 Bad Gateway</body></html>", {"AB100"}),

@@ -141,7 +141,7 @@ GOOD = [
         text_result('{"valid":false,"errors":[{"message":"x is required"}]}'),
     ),
     good("a conclusion of a build", text_result('{"status":"completed","conclusion":"failure"}')),
-    good("a build that was asked about", text_result('{"status":"failed","reason":"exit 1"}')),
+    good("a build", text_result('{"id":7,"status":"failed","reason":"exit 1"}')),
     good("an error rate", text_result('{"error_rate":0.02,"errors":3,"requests":150}')),
     good("errors that are a number", text_result('{"errors":3}')),
     good(
@@ -154,7 +154,7 @@ GOOD = [
     ),
     good("rows of points", text_result('[{"code":"N1","path":"M0 0","message":"north"}]')),
     good("a way through a tree", text_result('[{"code":"N1","path":["a"],"message":"north"}]')),
-    good("an object in a result", text_result('{"result":{"status":"failed","reason":"exit 1"}}')),
+    good("a build in a result", text_result('{"result":{"name":"x","status":"failed"}}')),
     good("a file in a fence", text_result('```json\n{"success":false,"host":"x.org"}\n```')),
     # Good error messages.
     good(

@@ -18,13 +18,15 @@ from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
 from ..dialects.foreign_blocks import own_block, with_blocks_as_content
 from ..dialects.reply_text import BUFFER_START, is_unencoded, message_from_text
 from ..dialects.returned_value import judge
-from ..dialects.verdicts import finished_dialect
 from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT
+from ..tools.current_call import CURRENT
 from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
 from ..types.output import Output
 from ..types.problems import InvalidOutput
 from ..types.unencodable import nan_to_none
+from ..verdicts.forms import finished_dialect
+from ..verdicts.judge import json_in_text
 from .reply_check import may_be_finished, with_reference
 from .wrapping import complete_envelope
 
@@ -39,15 +41,21 @@ _KNOWN_MEMBERS = (
 )
 
 
-def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
+def finished_reply(tool: Tool, value: object, *, is_inner: bool = False) -> Reply[Any] | None:
     """Return the reply that *value* describes; None if it is data.
+
+    *is_inner* says that the value is a reply's data, of which the declared class says nothing.
 
     Raises InvalidOutput for a finished reply that cannot be written as JSON.
     """
     if isinstance(value, str):
         refuse_unencoded(value)
     verdict, found = judge(value)
-    form = tool.returns.form if found else None
+    if verdict == "data" and found.get("error"):
+        # The error decides under `direct`; elsewhere, members that repeat arguments are not data.
+        is_failure = tool.contract.error_decides or judge(value, _arguments())[0] == "failure"
+        verdict = "failure" if is_failure else "data"
+    form = tool.returns.form if found and not is_inner else None
     if verdict == "data" and form != "reply":
         return None
     if verdict == "reply" and form == "flagged":
@@ -56,6 +64,12 @@ def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
     if tool.settings.nan == "null":
         found = nan_to_none(found)
     reply = _read(tool, found, failed=failed)
+    if isinstance(value, str) and value.lstrip().startswith("Traceback (most"):
+        logger().error(
+            "tool %r returned a traceback, of which callers see the last line:\n%s",
+            tool.name,
+            value,
+        )
     if not tool.logged_finished:
         tool.logged_finished = True
         message = (
@@ -75,6 +89,13 @@ def finished_reply(tool: Tool, value: object) -> Reply[Any] | None:
     elif tool.contract.text not in ("own", "readable"):
         content = tuple(block for block in content if not _is_json_of(block, reply.data))
     return msgspec.structs.replace(reply, content=content)
+
+
+def _arguments() -> JsonObject:
+    """Return the arguments of the call that runs now, as the caller sent them."""
+    call = CURRENT.get(None)
+    found = None if call is None else json_in_text(call.arguments.decode("utf-8", "replace"))
+    return found if isinstance(found, dict) else {}
 
 
 def _read(tool: Tool, found: JsonObject, *, failed: bool) -> Reply[Any]:
@@ -100,7 +121,7 @@ def judged_reply(tool: Tool, reply: Reply[Any], depth: int = 0) -> Reply[Any]:
     if depth == _MAX_DEPTH:
         raise InvalidOutput("content", "results in text are nested too deeply")
     if reply.error is None and may_be_finished(tool.returns, reply.data):
-        inner = finished_reply(tool, reply.data)
+        inner = finished_reply(tool, reply.data, is_inner=True)
         if inner is not None:
             outer = msgspec.structs.replace(reply, data=msgspec.UNSET)
             content = (*reply.content, *inner.content)
@@ -109,7 +130,7 @@ def judged_reply(tool: Tool, reply: Reply[Any], depth: int = 0) -> Reply[Any]:
         if not isinstance(block, Text) or not isinstance(block.text, str):
             continue
         refuse_unencoded(block.text, f"content[{index}].text")
-        inner = finished_reply(tool, block.text)
+        inner = finished_reply(tool, block.text, is_inner=True)
         if inner is not None and (reply.ok or inner.ok):
             others = (*reply.content[:index], *inner.content, *reply.content[index + 1 :])
             return judged_reply(tool, _joined(reply, inner, others), depth + 1)

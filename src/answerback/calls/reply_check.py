@@ -30,6 +30,7 @@ from ..tools.return_type import ReturnType, shape_of_value
 from ..tools.tool import Tool
 from ..types.output import Output
 from ..types.problems import InvalidOutput
+from ..verdicts.forms import may_be_failure_line
 
 T = TypeVar("T")
 ReplyTo: TypeAlias = Callable[[Tool, Any], Reply[Any]]
@@ -48,7 +49,7 @@ _STRUCT_META = type(msgspec.Struct)
 _PRINTED_STARTS = ("undefined", "Promise {", "Embedded ", "Audio ", "Image ")
 _SCALARS = frozenset({int, float, bool, type(None)})
 # Text that starts with one of these may be JSON or a printed object, so it is inspected.
-_SUSPECT_STARTS = ("{", "[", "<", "```", " ", "\n", "\t", "\r", *_PRINTED_STARTS)
+_SUSPECT_STARTS = ("{", "[", "<", "```", " ", "\n", "\t", "\r", '"{', '"[', *_PRINTED_STARTS)
 _MEMBER_TYPES = {
     "content": list | tuple,
     "error": Error | None,
@@ -97,10 +98,11 @@ def may_be_finished(returns: ReturnType, value: object) -> bool:
     if isinstance(value, dict):
         return not value.keys().isdisjoint(returns.marks)
     if isinstance(value, str):
-        return value.startswith(_SUSPECT_STARTS)
-    if returns.is_data:
-        return False
-    return not isinstance(value, list) or (bool(value) and type(value[0]) is dict)
+        return _is_suspect_text(value)
+    if isinstance(value, list):
+        is_judged = returns.judges_lists or not returns.is_data
+        return is_judged and bool(value) and type(value[0]) is dict
+    return not returns.is_data
 
 
 def _reply_without_type(tool: Tool, value: object) -> Reply[Any]:
@@ -261,9 +263,12 @@ def _is_suspect(returns: ReturnType, reply: Reply[Any]) -> bool:
 
 
 def _is_suspect_text(text: object) -> bool:
+    """Return whether a text may be JSON, a printed object, or an exception's line."""
     if not isinstance(text, str):
         return False
-    return text.startswith(_SUSPECT_STARTS) or not text.strip()
+    if text.startswith(_SUSPECT_STARTS) or not text.strip():
+        return True
+    return may_be_failure_line(text)
 
 
 def _checked_data(

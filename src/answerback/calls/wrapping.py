@@ -19,7 +19,7 @@ from ..dialects.common import to_utc, without_none
 from ..dialects.foreign_blocks import own_block, result_object, take_blocks, with_blocks_as_content
 from ..dialects.reply_text import DONE, PREFIX
 from ..dialects.returned_value import judge
-from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, ToolError
+from ..errors import CODES, UNKNOWN_ERROR, UNKNOWN_TEXT, ToolError
 from ..types.output import Output
 from ..types.unencodable import nan_to_none, with_nan_as_null
 
@@ -207,6 +207,9 @@ def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
     messages = (members.get("message"), found.get("message"), *texts[:1], *named, UNKNOWN_TEXT)
     members["message"] = next(text for text in messages if text and isinstance(text, str))
     details = members.pop("details", None)
+    stated = found.get("code")
+    if "code" not in members and isinstance(stated, str) and stated in CODES:
+        members["code"] = stated
     if not isinstance(code := members.get("code"), str):
         members["code"] = UNKNOWN_ERROR
         # Such as an HTTP status, which becomes the details if there are none.

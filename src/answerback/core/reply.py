@@ -46,8 +46,8 @@ ENVELOPE_MEMBERS = frozenset(
 )
 REPLY_MARKS = frozenset(
     {
-        *("content", "isError", "success", "error", "ok", "errors", "errorMessages"),
-        *("message", "title", "detail", "status", "result"),
+        *("content", "isError", "is_error", "success", "error", "ok", "errors"),
+        *("errorMessages", "message", "title", "detail", "status", "state", "result", "results"),
     }
 )
 """An object without any of these members is neither a finished reply nor an error object."""

@@ -6,25 +6,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from math import ceil
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from ..core.content import Text, is_block, is_result
 from ..core.json_value import is_number
-from ..core.reply import ENVELOPE_MEMBERS, Error, Reply
+from ..core.reply import Error, Reply
 from ..errors import CODES, UNKNOWN_ERROR
 from ..types.annotation_reader import object_members
 from ..types.output import Output
+from ..verdicts.forms import finished_dialect, result_in_mcp_names
+from ..verdicts.judge import failure_in_text, is_failure_json, json_in_text
+from ..verdicts.texts import failure_line
 from .common import is_retryable, to_utc, without_added, without_none
 from .foreign_blocks import own_block, result_object
-from .verdicts import (
-    failure_in_text,
-    finished_dialect,
-    is_failure_json,
-    json_in_text,
-    strip_code_fence,
-)
 
 TOOL_FAILURE = "io.modelcontextprotocol/toolFailure"
 _CAPABILITY, _RELIABILITY, _GOVERNANCE = "capability", "reliability", "governance"
@@ -123,51 +121,45 @@ def _reference(details: dict[str, Any]) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-Verdict: TypeAlias = Literal["failure", "reply", "data"]
-
-# Objects that say only that the call failed.
-_STATUS_ALONE: tuple[dict[str, Any], ...] = tuple(
-    {"status": word} for word in ("error", "failed", "failure")
-)
-_YES = (True, 1, "true", "True")
+Kind: TypeAlias = Literal["failure", "reply", "data"]
 
 
-def judge(value: object) -> tuple[Verdict, dict[str, Any]]:
-    """Return the verdict on a function's return value, and the object that it is about.
+def judge(
+    value: object, arguments: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[Kind, dict[str, Any]]:
+    """Return what a function's return value is, and the object that it is about.
 
     The object is empty for data. For a failure, it is the error object, wherever it is in *value*:
-    in text, in a result's data or in `{"result": …}`.
+    in text, in a result's data or in `{"result": …}`. *arguments* are the call's.
     """
-    found = _object_in(value)
-    verdict = verdict_on(found)
-    return verdict, (_error_object(found) if verdict == "failure" else found)
+    if isinstance(value, list):
+        return ("failure", {"errors": value}) if is_failure_json(value) else ("data", {})
+    found: dict[str, Any] = _object_in(value, arguments)
+    dialect = finished_dialect(found)
+    # A tool that returns an envelope's flag means it, even without a message.
+    is_failed_envelope = dialect is not None and found.get("success") is False
+    if is_failed_envelope or is_failure_json(found, arguments):
+        return "failure", _error_object(found)
+    if dialect is None:
+        return "data", found
+    # A failure needs less evidence than a finished reply: it must not be sent as a success.
+    return ("reply", found) if _stated_failure(found) is None else ("failure", _error_object(found))
 
 
-def verdict_on(found: dict[str, Any]) -> Verdict:
-    """Return the verdict on an object; a failure needs less evidence than a finished reply.
-
-    A failure must not be sent as a success, so an object that may be either is a failure.
-    """
-    if found.get("success") is False or found.get("isError") in _YES:
-        return "failure"
-    if is_failure_json(found) or found in _STATUS_ALONE:
-        return "failure"
-    if finished_dialect(found) is None:
-        return "data"
-    has_error = bool(found.get("error")) and found.keys() <= ENVELOPE_MEMBERS
-    return "failure" if has_error or _stated_failure(found) is not None else "reply"
-
-
-def _object_in(value: object) -> dict[str, Any]:
+def _object_in(value: object, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the object to judge; empty for a value that can only be data."""
     match value:
         case str():
-            found = json_in_text(strip_code_fence(value))
-            is_reply = is_failure_json(found) or _is_result(found)
-            return _object_in(found) if is_reply else {}
-        case [*issues]:
-            return {"errors": issues} if is_failure_json(value) else {}
-    found = result_object(value) if is_result(value) else object_members(value)
+            inside = json_in_text(value)
+            if is_failure_json(inside, arguments) or _is_result(inside):
+                return _object_in(inside, arguments)
+            line = failure_line(value) if inside is None else None
+            return {} if line is None else {"error": line}
+        case list():
+            # The items of a list that failed as a whole are its errors.
+            return {"success": False, "errors": value}
+    members = result_object(value) if is_result(value) else object_members(value)
+    found: dict[str, Any] = result_in_mcp_names(members)
     blocks = found.get("content")
     if not isinstance(blocks, list | tuple):
         return found
@@ -180,9 +172,10 @@ def _object_in(value: object) -> dict[str, Any]:
 
 
 def _is_result(found: Any) -> bool:
-    return (
-        isinstance(found, dict) and bool(found.get("content")) and finished_dialect(found) == "mcp"
-    )
+    if not isinstance(found, dict):
+        return False
+    found = result_in_mcp_names(found)
+    return bool(found.get("content")) and finished_dialect(found) == "mcp"
 
 
 def _plain(value: object) -> Any:
@@ -190,8 +183,12 @@ def _plain(value: object) -> Any:
 
 
 def _error_object(found: dict[str, Any]) -> dict[str, Any]:
-    if found.keys() == {"result"} and isinstance(found["result"], dict):
-        return _error_object(found["result"])
+    match found:
+        case {"result": dict(inner)} if len(found) == 1:
+            return _error_object(inner)
+        case {"result": list(items)} | {"results": list(items)} if "error" not in found:
+            found = {name: each for name, each in found.items() if each is not items}
+            return {**found, "errors": items}
     stated = _stated_failure(found)
     if stated is None:
         return found

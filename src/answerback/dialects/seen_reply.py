@@ -11,6 +11,7 @@ import msgspec
 from ..core.content import Audio, Block, Image, Text
 from ..core.reply import Reply
 from ..errors import MalformedReply
+from ..verdicts.texts import is_failure_text
 from . import as_sent
 from .common import META_PREFIX, is_added, without_added
 from .hosts import (
@@ -27,7 +28,6 @@ from .hosts import (
     resource_in,
 )
 from .mcp_blocks import read_block
-from .verdicts import is_failure_text
 
 
 class Loss(msgspec.Struct, frozen=True):

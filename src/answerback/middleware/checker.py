@@ -13,11 +13,11 @@ import msgspec
 from ..core.json_value import Json, JsonObject
 from ..core.limits import MAX_VALUES
 from ..core.log import logger
-from ..dialects.verdicts import code_of, dialect_of
 from ..errors import MissingExtraError, code_for_status
 from ..records.recorder import CallRecord
 from ..rules import validate
 from ..types.json_text import has_more_marks
+from ..verdicts.forms import code_of, dialect_of
 
 if TYPE_CHECKING:
     from ..contract import Dialect

@@ -71,7 +71,7 @@ _MESSAGES = (
 )
 _CODE_NAMES = ("code", "errorCode", "error_code", "errorType", "error_type", "__type", "type")
 _STATUS_NAMES = ("status", "statusCode", "status_code", "code")
-_ERRORS = ("error", "errors", "errorMessages", "detail")
+_ERRORS = ("error", "errors", "errorMessages", "detail", "results")
 """The members that hold an error, or a list of errors."""
 _MAX_ITEMS = 20
 _MAX_ITEM = 200
@@ -225,7 +225,7 @@ def _item_text(item: Any) -> str | None:
     """Return the message of one of several errors, prefixed with the path it is about."""
     if not isinstance(item, dict):
         return str(item)[:_MAX_ITEM]
-    text = _first_text([item], _MESSAGES)
+    text = _first_text([item], ("error", *_MESSAGES))
     path = item.get("loc") or item.get("path")
     if text is None or not isinstance(path, list):
         return text

@@ -35,20 +35,23 @@ from ..dialects.common import (
     read_timestamp,
 )
 from ..dialects.status_and_headers import PROBLEM, HttpReply
-from ..dialects.verdicts import (
-    finished_dialect,
-    is_block_list,
-    is_failure_json,
-    is_json_rpc,
-    may_be_error_object,
-    received_dialect,
-)
 from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
 from ..rules.checks.ab1_forms import not_an_object, not_json
 from ..rules.checks.ab2_failures import error_hidden_in_text, failure_as_json_text
 from ..rules.finding import Fault, Finding
 from ..rules.reply_view import NO_CONTEXT, ReplyView, is_declared
 from ..rules.validation import check, repair, validate
+from ..verdicts.forms import (
+    finished_dialect,
+    in_mcp_names,
+    is_block_list,
+    is_json_rpc,
+    may_be_failure_line,
+    received_dialect,
+    result_in_mcp_names,
+)
+from ..verdicts.judge import is_failure_json, json_in_text
+from ..verdicts.texts import failure_line
 from .foreign_errors import (
     error_in_text,
     inner_result,
@@ -59,11 +62,9 @@ from .foreign_errors import (
 )
 from .sources import (
     TooLarge,
-    in_mcp_names,
     load_json,
     read_response,
     response_in_events,
-    result_in_mcp_names,
     source_of,
 )
 
@@ -224,9 +225,14 @@ def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
         return None
     data = found.get("structuredContent")
     if data is None:
-        # Text that may be JSON needs the full reader, as does null.
+        # Text that may be JSON or an exception needs the full reader, as does null.
         if "structuredContent" in found or (
-            len(content) == 1 and (hints.wants_text or _is_like_json(content[0].text))
+            len(content) == 1
+            and (
+                hints.wants_text
+                or _is_like_json(content[0].text)
+                or may_be_failure_line(content[0].text)
+            )
         ):
             return None
         return Reply(
@@ -284,7 +290,7 @@ def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
 
 def _says_failed(data: Any, schema: dict[str, Any] | None) -> bool:
     """Return whether data is an error object, unless the tool's output schema declares it."""
-    if not may_be_error_object(data) or not is_failure_json(data):
+    if not is_failure_json(data):
         return False
     return schema is None or not is_declared(data, schema)
 
@@ -436,7 +442,7 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
         return _with_text_data(reply, reply.content[0].text)
     found = _json_in_text(reply, hints.limits.values)
     if found is None:
-        return reply
+        return _with_failure_in_text(reply, hints)
     if hints.says_failed(found):
         return msgspec.structs.replace(reply, error=object_error(found))
     data, shape = _unwrapped(found, {}, hints)
@@ -454,6 +460,22 @@ def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
             place = "text" if inner.has_data else None
             return msgspec.structs.replace(inner, meta=reply.meta, received=Received(None, place))
     return _with_text_data(reply, found)
+
+
+def _with_failure_in_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
+    """Return a failed reply if its only text can only be a failure, such as a traceback.
+
+    An error object in a code fence, or encoded twice, is one too; other JSON there stays text.
+    """
+    match reply.content:
+        case (Text(text=text),) if may_be_failure_line(text):
+            if (line := failure_line(text)) is not None:
+                error = error_in_text(line) or Error(UNKNOWN_ERROR, line)
+                return msgspec.structs.replace(reply, error=error)
+            found = json_in_text(text)
+            if hints.says_failed(found):
+                return msgspec.structs.replace(reply, error=object_error(found))
+    return reply
 
 
 def _with_text_data(reply: Reply[Any], data: Any, shape: Shape | None = None) -> Reply[Any]:

@@ -17,20 +17,11 @@ from ..dialects import problem, rest
 from ..dialects.common import kind_for_status, without_added
 from ..dialects.mcp_blocks import write_block
 from ..dialects.status_and_headers import ERROR_CODE, PROBLEM, HttpReply
-from ..dialects.verdicts import is_json_rpc, received_dialect
 from ..errors import UNKNOWN_ERROR, MalformedReply, ToolError
 from ..http1.http_connection import EventDecoder
 from ..rules.validation import decode_json
 from ..types.json_text import MAX_DEPTH, has_more_marks, is_too_deep, with_whole_characters
-
-_SNAKE = {
-    "structured_content": "structuredContent",
-    "is_error": "isError",
-    "result_type": "resultType",
-    "mime_type": "mimeType",
-    "meta": "_meta",
-}
-"""The Python names in the SDK's models, and their MCP names."""
+from ..verdicts.forms import is_json_rpc, received_dialect, result_in_mcp_names
 
 _TOOL_ERRORS = ("ToolError", "ToolException", "ResourceError", "PromptError")
 """FastMCP, SDK and LangChain exceptions whose text is the server's message."""
@@ -199,29 +190,6 @@ def _with_plain_blocks(found: dict[str, Any]) -> dict[str, Any]:
     if isinstance(content, list) and all(isinstance(each, dict) for each in content):
         return found
     return {**found, "content": [_plain(block) for block in content]}
-
-
-def result_in_mcp_names(found: Any) -> Any:
-    """Rename an SDK result's Python members to MCP's names; return other values unchanged."""
-    if not isinstance(found, dict) or {"is_error", "structured_content"}.isdisjoint(found):
-        return found
-    if "content" not in found and "structured_content" not in found:
-        return found
-    renamed = in_mcp_names(found)
-    blocks = renamed.get("content")
-    if isinstance(blocks, list):
-        renamed["content"] = [
-            in_mcp_names(block) if isinstance(block, dict) else block for block in blocks
-        ]
-    return renamed
-
-
-def in_mcp_names(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a result or a block with MCP's names, without the members that are None."""
-    renamed = {_SNAKE.get(name, name): each for name, each in found.items() if each is not None}
-    if isinstance(renamed.get("resource"), dict):
-        renamed["resource"] = in_mcp_names(renamed["resource"])
-    return renamed
 
 
 Read = Callable[[Any], tuple[Reply[Any], tuple[Any, ...]]]

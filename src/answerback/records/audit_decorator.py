@@ -14,8 +14,8 @@ import msgspec
 from ..contract import Dialect
 from ..core.log import logger
 from ..core.reply import Reply
-from ..dialects.verdicts import code_of
 from ..rules import validate
+from ..verdicts.forms import code_of
 from .event import ISSUE, Sink
 from .jsonl import LOGGER, log_event
 from .recorder import CallRecord, Records, findings_in, make_event, reply_size

@@ -17,9 +17,9 @@ from ..core.limits import MAX_INNER_BYTES
 from ..core.secrets import mask
 from ..core.versions import Version
 from ..dialects.common import without_added
-from ..dialects.verdicts import is_failure_json, json_in_text
 from ..errors import MissingExtraError
 from ..types.schema_references import same_value_schemas
+from ..verdicts.judge import is_failure_json, json_in_text
 
 # Only the beginning of a string is quoted, and secrets are recognised by their beginning.
 _MAX_MASKED = 4096

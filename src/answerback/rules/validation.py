@@ -22,8 +22,9 @@ from ..core.shape import RESULT
 from ..core.versions import LATEST_STATEFUL, VERSIONS, Version
 from ..dialects import shape_of, write
 from ..dialects.reply_text import HINT_LINE, content_with_text
-from ..dialects.verdicts import FAILURE_MEMBERS, dialect_of
 from ..types.json_text import has_more_marks
+from ..verdicts.forms import dialect_of
+from ..verdicts.judge import FAILURE_MEMBERS, is_failure_json
 from .catalogue import RULE_BY_CHECK, RULES, Checks, RulePlan, plan_for
 from .checks.ab1_forms import not_an_object, not_json
 from .checks.ab6_size import message_too_large
@@ -205,7 +206,7 @@ _JSON_STARTS = ("{", "[", '"', "```")
 # The MCP form repeats the text in the data; even twice this length is below AB602's limit.
 _MAX_LENGTH = 32 * 1024
 # An object without any of these members is neither an error object nor a tool result.
-_SUSPECT_MEMBERS = FAILURE_MEMBERS | RESULT_MEMBERS
+_SUSPECT_MEMBERS = FAILURE_MEMBERS | RESULT_MEMBERS | {"results"}
 _UNSET = msgspec.UNSET
 _decode = msgspec.json.Decoder().decode
 _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -286,15 +287,14 @@ def _passes_quick_check(reply: Reply[Any]) -> bool:
     if may_hold_secrets(text):
         return False
     if text[0] == "{":
-        return _SUSPECT_MEMBERS.isdisjoint(_decode_members(encoded)) or _passes(
-            text, text, data=_decode(encoded)
-        )
+        is_plain = _SUSPECT_MEMBERS.isdisjoint(_decode_members(encoded))
+        return is_plain or _passes(text, text, data=_decode(encoded))
     if text[0] == '"':
         # Dates and some other non-string values are also encoded as strings.
         string = reply.data if type(reply.data) is str else _decode(encoded)
         return _passes(string, text, data={"result": string})
-    # The text of a number or a list is {"result": …}, which no rule reports.
-    return True
+    # The text of a list is {"result": …}, which is a failure if every item is one.
+    return not text.startswith("[{") or not is_failure_json(_decode(encoded))
 
 
 def _passes(text: str, json_text: str, *, failed: bool = False, data: Any = _UNSET) -> bool:

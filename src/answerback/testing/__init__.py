@@ -146,7 +146,7 @@ def _decode(found: dict[str, Any]) -> Reply[Any]:
     import msgspec
 
     from ..dialects import HttpReply, read
-    from ..dialects.verdicts import dialect_of
+    from ..verdicts.forms import dialect_of
 
     return read(HttpReply(200, msgspec.json.encode(found), "application/json"), dialect_of(found))
 

@@ -66,6 +66,8 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     """No type is declared, so the value decides the shape."""
     is_data: bool = False
     """Every value that is neither a Reply nor a block is data."""
+    judges_lists: bool = False
+    """A list of free objects may be a list of failures; the items of other lists are declared."""
     nested_blocks: Literal["none", "possible", "declared"] = "possible"
     """Whether the data may contain content blocks, which are sent as content."""
 
@@ -106,7 +108,21 @@ def read_return_type(
     if "flagged" in forms:
         return msgspec.structs.replace(returns, finished=True, form="flagged", is_data=False)
     named = {name for member in members for name in member_names(_class_of(member))}
-    return msgspec.structs.replace(returns, finished=True, marks=REPLY_MARKS - named)
+    return msgspec.structs.replace(
+        returns,
+        finished=True,
+        marks=REPLY_MARKS - named,
+        judges_lists=any(map(_is_free_list, members)),
+    )
+
+
+def _is_free_list(annotation: object) -> bool:
+    """Return whether it is `list`, or a list of objects whose members are not declared."""
+    plain = without_metadata(annotation)
+    if plain is list:
+        return True
+    items = get_args(plain) if get_origin(plain) is list else ()
+    return any(item in (Any, object) or is_plain_dict(item) for item in items)
 
 
 def _read_data_type(annotation: object, contract: Contract, where: str) -> ReturnType:

@@ -187,7 +187,7 @@ def _() -> None:
 
     assert direct({"error": "Location not found"})["isError"] is True
     assert direct({"error": ""})["isError"] is False
-    assert direct({"error": "measured", "temperature": 5})["isError"] is False
+    assert direct({"error": "measured", "temperature": 5})["isError"] is True
     assert sent(app_of(declared, contract="direct"), "declared")["isError"] is False
 
 

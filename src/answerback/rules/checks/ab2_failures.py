@@ -8,13 +8,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from ...dialects.verdicts import (
-    failure_in_text,
-    is_failure_json,
-    is_failure_text,
-    json_in_text,
-    strip_code_fence,
-)
+from ...verdicts.judge import failure_in_text, is_failure_json, json_in_text
+from ...verdicts.texts import is_failure_text
 from ..finding import (
     ENVELOPE,
     ENVELOPE_FAILURE,
@@ -87,7 +82,7 @@ def _flag_failure(reply: dict[str, Any], _: str) -> None:
     content = reply.get("content")
     for block in content if isinstance(content, list) else ():
         text = block.get("text") if isinstance(block, dict) else None
-        value = json_in_text(strip_code_fence(text)) if isinstance(text, str) else None
+        value = json_in_text(text) if isinstance(text, str) else None
         if is_failure_json(value) or _has_error_object(value):
             block["text"] = failure_sentence(value) or text
             # Clients reject an error whose data does not match the output schema.

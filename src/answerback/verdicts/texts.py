@@ -1,171 +1,13 @@
-"""Decides whether a value or text is a failure, a finished reply or data."""
+"""Recognises texts that say that a call failed.
+
+Few texts are certain: a traceback, a framework's fixed wording, an exception's line. Prose is at
+most suspected, because logs, titles and search results are about errors too.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
-
-import msgspec
-
-from ..contract import Dialect
-from ..core.content import is_block
-from ..core.json_value import is_integer
-from ..core.limits import MAX_INNER_BYTES, MAX_VALUES
-from ..core.reply import ENVELOPE_MEMBERS, RESULT_MEMBERS
-from ..errors import UNKNOWN_ERROR
-from ..types.json_text import has_more_marks
-
-_MCP_MEMBERS = frozenset({"content", "structuredContent", "resultType", "tools"})
-
-# Chat completion messages have content too, but nothing else that could be data.
-_RESULT_OR_MESSAGE = RESULT_MEMBERS | {"role", "name", "tool_call_id"}
-
-
-_FAILURE_MARKS = frozenset(
-    {"success", "ok", "isError", "error", "errors", "errorMessages", "message", "title", "detail"}
-)
-
-
-def may_be_error_object(found: Any) -> bool:
-    """Return whether the value may report a failure; False for nearly all data.
-
-    This is a quick test. If it returns True, `is_failure_json` decides.
-    """
-    if not isinstance(found, dict):
-        return isinstance(found, list)
-    is_wrapped = len(found) == 1 and isinstance(found.get("result"), dict)
-    return is_wrapped or not _FAILURE_MARKS.isdisjoint(found)
-
-
-def finished_dialect(found: dict[str, Any]) -> Dialect | None:
-    """Return the dialect of an object that can only be a finished reply; None if it may be data.
-
-    Failures need less evidence than successes, because a failure must not be sent as a success.
-    """
-    has_content = _has_blocks(found)
-    if found.get("isError") is True:
-        return "mcp" if has_content else "envelope"
-    match found:
-        case {"success": False}:
-            return "envelope"
-        case {"success": True} if has_content:
-            return "mcp" if "isError" in found else "envelope"
-        case {"success": True} | {"content": _, "data": _} if found.keys() <= ENVELOPE_MEMBERS:
-            return "envelope" if has_content or "success" in found else None
-        case {"error": str(error)} if len(found) == 1 and error.strip():
-            return "envelope"
-        case {"error": dict(error)} if len(found) == 1 and error:
-            return "envelope"
-    return "mcp" if has_content and found.keys() <= RESULT_MEMBERS else None
-
-
-def _has_blocks(found: dict[str, Any]) -> bool:
-    """Return whether it has a list of blocks; an empty one counts only with other reply members."""
-    match found.get("content"):
-        case [_, *_] as blocks:
-            return all(map(_is_block, blocks))
-        case []:
-            return isinstance(found.get("isError", found.get("success")), bool) or isinstance(
-                found.get("structuredContent"), dict
-            )
-    return False
-
-
-def _is_block(block: Any) -> bool:
-    if isinstance(block, dict):
-        return isinstance(block.get("type"), str)
-    return is_block(block)
-
-
-def dialect_of(found: Any) -> Dialect:
-    """Return the dialect of a reply received without one: "mcp" or "envelope".
-
-    `isError` makes it an MCP result, even along with `success`: the `envelope` contract sends both
-    over MCP. Otherwise `success` makes it an envelope, and any other member of a result makes it
-    an MCP result. A value with none of these counts as an envelope that lacks every member.
-    """
-    if not isinstance(found, dict):
-        return "envelope"
-    if "isError" in found:
-        return "mcp"
-    if "success" in found or _MCP_MEMBERS.isdisjoint(found):
-        return "envelope"
-    return "mcp"
-
-
-def received_dialect(found: Any) -> Dialect:
-    """Return the dialect of a reply that `read` received from any server; "rest" for plain data.
-
-    An object that is not a finished reply is an MCP result if it has a member that only results
-    have, or content and only members that results have.
-    """
-    if not isinstance(found, dict):
-        return "rest"
-    if (finished := finished_dialect(found)) is not None:
-        return finished
-    if "isError" in found or "structuredContent" in found:
-        return "mcp"
-    if isinstance(found.get("success"), bool) and found.keys() <= ENVELOPE_MEMBERS:
-        return "envelope"
-    if "content" in found and (found.keys() <= _RESULT_OR_MESSAGE or _has_blocks(found)):
-        return "mcp"
-    return "problem" if _is_problem(found) else "rest"
-
-
-def _is_problem(found: dict[str, Any]) -> bool:
-    match found:
-        case {"status": int(status), "title": str()} | {"status": int(status), "type": str()}:
-            return 400 <= status <= 599
-    return False
-
-
-def is_json_rpc(found: Any) -> bool:
-    """Return whether a decoded value is a JSON-RPC message, or a message's error."""
-    match found:
-        case {"jsonrpc": _} if not {"result", "error", "method"}.isdisjoint(found):
-            return True
-        case {"jsonrpc": "2.0"} | {"id": _, "result": _, "error": _}:
-            # A response without a result, or a JSON-RPC 1.0 response.
-            return set(found) <= {"jsonrpc", "id", "result", "error"}
-        case {"error": {"code": int(), "message": str()}}:
-            return set(found) <= {"error", "id"}
-        case {"result": dict(result)} if set(found) <= {"result", "id"}:
-            return finished_dialect(result) == "mcp"
-        case {"code": int(code), "message": str()}:
-            return code <= -32_000 and set(found) <= {"code", "message", "data"}
-    return False
-
-
-def is_block_list(found: Any) -> bool:
-    """Return whether a decoded value is a result's content, without the result around it."""
-    return isinstance(found, list) and bool(found) and all(map(_is_known_block, found))
-
-
-def _is_known_block(block: Any) -> bool:
-    match block:
-        case {"type": "text", "text": str()}:
-            return set(block) <= {"type", "text", "annotations", "_meta"}
-        case {"type": "image" | "audio", "data": str(), "mimeType": str()}:
-            return True
-        case {"type": "resource_link", "uri": str()} | {"type": "resource", "resource": dict()}:
-            return True
-    return False
-
-
-def code_of(found: Any) -> str:
-    """Return a reply's error code in either dialect; empty if the reply is a success."""
-    match found:
-        case {"error": {"code": str(code)}}:
-            return code
-        case {"_meta": {"answerback/error": {"code": str(code)}}}:
-            return code
-        case {"success": False} | {"isError": True}:
-            return UNKNOWN_ERROR
-        case {"error": error} if error:
-            return UNKNOWN_ERROR
-    return ""
-
 
 # The reason phrases of HTTP errors.
 STATUSES = (
@@ -174,180 +16,6 @@ STATUSES = (
     "Too Many Requests|Client Error|Server Error|Internal Server Error|Not Implemented|"
     "Bad Gateway|Service Unavailable|Gateway Time-?out"
 )
-# The members of error objects; an object with any other member is a record.
-FAILURE_MEMBERS = frozenset(
-    {
-        *("success", "ok", "isError", "error", "errors", "error_type", "errorType", "type"),
-        *("message", "msg", "errorMessage", "error_message", "error_description", "reason"),
-        *("code", "errorCode", "error_code", "status", "statusCode", "status_code"),
-        *("detail", "details", "hint", "retryable", "stack", "trace", "path", "timestamp"),
-        *("request_id", "requestId", "data", "result"),
-        # The first three are from problem details, the others from GitHub, Jira and AWS errors.
-        *("title", "instance", "traceId", "documentation_url", "errorMessages", "__type"),
-    }
-)
-# Slack and Telegram send these members along with `ok: false`.
-_MEMBERS_BESIDE_NOT_OK = {
-    "needed",
-    "provided",
-    "response_metadata",
-    "warning",
-    "description",
-    "parameters",
-}
-# An object with only these members is an error if its message reads like one.
-_MEMBERS_BESIDE_MESSAGE = {
-    *("message", "code", "errorCode", "error_code", "errorType", "error_type", "type", "__type"),
-    *("detail", "details", "hint", "retryable", "stack", "trace", "request_id", "requestId"),
-    "documentation_url",
-}
-# The members of an item in `errors`, as in GraphQL and JSON:API. `line` is not included: an item
-# with a line is a linter's finding.
-_ITEM_MEMBERS = FAILURE_MEMBERS | {
-    "locations",
-    "extensions",
-    "field",
-    "source",
-    "id",
-    "meta",
-    "param",
-}
-_PROBLEM_MEMBERS = ("detail", "instance", "traceId")
-_EXCEPTION_NAME = re.compile(r"(?:.*[\W_])?\w*(?:error|exception)", re.IGNORECASE)
-_CODE_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
-
-
-def strip_code_fence(text: str) -> str:
-    """Return the contents of a Markdown code fence if it is the whole text, else the text."""
-    text = text.strip()
-    found = _CODE_FENCE.fullmatch(text) if text.startswith("```") else None
-    return found[1] if found else text
-
-
-def is_failure_json(value: Any) -> bool:
-    """Return whether a value says that the call failed; data that contains an error does not."""
-    if not may_be_error_object(value):
-        return False
-    if isinstance(value, dict):
-        return _is_failure_object(value)
-    return isinstance(value, list) and bool(value) and all(map(_is_issue, value))
-
-
-def failure_in_text(text: str) -> Any:
-    """Return the error object that the text encodes, even in a code fence; None for other text."""
-    value = json_in_text(strip_code_fence(text) if text.startswith("```") else text)
-    return value if is_failure_json(value) else None
-
-
-def json_in_text(text: str) -> Any:
-    """Return the object or array that *text* encodes as JSON, or None."""
-    start = text[:1]
-    if start.isspace():
-        text = text.lstrip()
-        start = text[:1]
-    if start not in ("{", "[") or len(text) > MAX_INNER_BYTES:
-        return None
-    try:
-        encoded = text.encode()
-        return None if has_more_marks(encoded, MAX_VALUES) else msgspec.json.decode(encoded)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _is_failure_object(value: dict[str, Any]) -> bool:
-    match value:
-        case {"result": dict() as inner} if len(value) == 1:
-            return is_failure_json(inner)
-        case {"object": "error", "message": str()}:
-            return True
-    return _has_failure_members(value)
-
-
-def _has_failure_members(value: dict[str, Any]) -> bool:
-    is_not_ok = _is_not_ok(value)
-    if is_not_ok and _is_error(value.get("error")):
-        return True
-    others = value.keys() - FAILURE_MEMBERS
-    if others and not (is_not_ok and others <= _MEMBERS_BESIDE_NOT_OK):
-        # `{"error": "no such table", "rows": []}` has nothing but the error.
-        is_empty = all(value[name] in (None, [], {}) for name in others)
-        return is_empty and _is_error(value.get("error")) and value.get("success") is not True
-    is_ok = value.get("success") is True or value.get("status") in ("ok", "success", 200)
-    if is_ok or value.get("data") or value.get("result"):
-        return False
-    if is_not_ok or value.get("isError") is True:
-        return True
-    error = value.get("error") or value.get("errors") or value.get("errorMessages")
-    if value.get("status") in ("error", "fail") and (error or value.get("message")):
-        return True
-    return _has_error_status(value) or _has_error_message(value) or _is_error(error)
-
-
-def _is_not_ok(value: dict[str, Any]) -> bool:
-    if value.get("ok") is False or value.get("success") is False:
-        return True
-    # `success: 0` and `success: null` also mean failure, unless a status could say "pending".
-    return "status" not in value and value.get("success", True) in (0, None)
-
-
-def _has_error_status(value: dict[str, Any]) -> bool:
-    """Return whether there is a 4xx or 5xx HTTP status, with a message or title.
-
-    `code` counts only as a number or with an error message: coupons and rooms have codes too.
-    """
-    message, title = value.get("message"), value.get("title")
-    if isinstance(message, str):
-        status = [value.get(name) for name in ("status", "statusCode", "status_code")]
-        status += [value.get("code")] * (is_integer(value.get("code")) or _is_error_phrase(message))
-    elif isinstance(title, str):
-        is_problem = any(name in value for name in _PROBLEM_MEMBERS) or _is_error_phrase(title)
-        status = [value.get("status")] * is_problem
-    else:
-        status = []
-    return any(re.fullmatch("[45][0-9][0-9]", str(each)) for each in status)
-
-
-def _is_error_phrase(text: str) -> bool:
-    return bool(re.fullmatch(STATUSES, text, re.IGNORECASE)) or _is_failure_text(text)
-
-
-def _is_failure_text(text: str) -> bool:
-    return is_failure_text(text)
-
-
-def _has_error_message(value: dict[str, Any]) -> bool:
-    match value:
-        case {"__type": str(name), "message": str()} if _EXCEPTION_NAME.fullmatch(name):
-            return True
-        case {"message": str(message)} if value.keys() <= _MEMBERS_BESIDE_MESSAGE:
-            name = value.get("type", "Error")
-            return _is_failure_text(message) and bool(_EXCEPTION_NAME.fullmatch(str(name)))
-        case {"detail": str(detail)} if len(value) == 1:
-            return bool(re.fullmatch(STATUSES, detail))
-        case {"detail": [_, *_] as issues} if len(value) == 1:
-            return all(isinstance(each, dict) and {"loc", "msg"} <= each.keys() for each in issues)
-    return False
-
-
-def _is_error(error: Any) -> bool:
-    match error:
-        case str() if error.strip():
-            return True
-        case {"message": str()} | {"code": _} | {"type": str()}:
-            return True
-        case [str(), *_]:
-            return True
-        case [{"message": str()} | {"title": str()} | {"detail": str()}, *_]:
-            return all(isinstance(each, dict) and each.keys() <= _ITEM_MEMBERS for each in error)
-    return False
-
-
-def _is_issue(value: Any) -> bool:
-    """Return whether this is a zod issue about an argument; the TypeScript SDK sends it as text."""
-    match value:
-        case {"code": str(code), "path": list(), "message": str()}:
-            return "_" in code
-    return False
 
 
 def _words(text: str) -> frozenset[str]:
@@ -569,6 +237,35 @@ _ERROR_WORDS = re.compile(
     r"please|must|cannot)\b",
     re.IGNORECASE,
 )
+
+
+_TRACEBACK = "Traceback (most recent call last):"
+_FRAMEWORK_STARTS = ("Error executing tool ", "Error calling tool ")
+# An exception's class and its message, in one line; `Error: …` alone is a common label.
+_EXCEPTION_LINE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w+(?:Error|Exception): (?=\S)")
+_EXCEPTION_DEFINITION = re.compile(r"(?:an?|the)\b.*\b(?:raised|thrown|occurs|happens|signals)\b")
+_MAX_EXCEPTION_LINE = 300
+
+
+def failure_line(text: str) -> str | None:
+    """Return the message of a text that can only be a failure; None for any other text.
+
+    It is a traceback that ends with its exception, a framework's wording, or an exception's line.
+    """
+    text = text.strip()
+    if text.startswith(_FRAMEWORK_STARTS):
+        return text if ":" in text or text.count(" ") <= 4 else None
+    if text.startswith(_TRACEBACK):
+        text = text.rpartition("\n")[2].strip()
+        return text if _EXCEPTION.match(text) else None
+    if len(text) > _MAX_EXCEPTION_LINE or "\n" in text:
+        return None
+    found = _EXCEPTION_LINE.match(text)
+    if found is None:
+        return None
+    rest = text[found.end() :]
+    is_prose = _is_title(rest) or _EXCEPTION_DEFINITION.match(rest) or _QUESTION.match(text)
+    return None if is_prose else text
 
 
 def is_failure_text(text: str) -> bool:
