@@ -357,3 +357,13 @@ def test_the_data_of_a_declared_envelope_is_not_an_envelope_itself() -> None:
     value = {"success": True, "data": {"status": "running", "state": "up"}}
 
     assert asyncio.run(app_returning(value, EnvelopeDict).call("tool")).data == value["data"]
+
+
+def test_content_with_a_timestamp_is_an_envelope_for_a_tool_and_for_wrap() -> None:
+    when = "2026-01-31T12:00:00Z"
+    value = {"content": [{"type": "text", "text": "here"}], "timestamp": when}
+
+    sent = sent_by(app_returning(value, Any), "envelope")
+    wrapped = asyncio.run(wrap(lambda: value)())
+
+    assert sent == wrapped == {"success": True, **value}

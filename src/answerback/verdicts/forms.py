@@ -52,8 +52,11 @@ def finished_dialect(found: dict[str, Any]) -> Dialect | None:
             return "envelope"
         case {"success": True} if has_content:
             return "mcp" if "isError" in found else "envelope"
-        case {"success": True} | {"content": _, "data": _} if found.keys() <= ENVELOPE_MEMBERS:
-            return "envelope" if has_content or "success" in found else None
+        case {"success": True} if found.keys() <= ENVELOPE_MEMBERS:
+            return "envelope"
+        case {"content": _, "data": _} | {"content": _, "timestamp": _} if has_content:
+            if found.keys() <= ENVELOPE_MEMBERS:
+                return "envelope"
         case {"error": str() | dict() as error} if found.keys() <= ENVELOPE_MEMBERS:
             if not error or (isinstance(error, str) and not error.strip()):
                 return None
