@@ -330,7 +330,7 @@ def _later_version(folder: Path) -> Path:
     """Make a program that needs the next version of the tables; return the folder it is in."""
     package = folder / "later" / "answerback"
     shutil.copytree(Path(answerback.__file__).parent, package)
-    code = package / "state" / "migrations.py"
+    code = package / "state" / "database.py"
     text = code.read_text()
     code.write_text(text.replace(f"\nVERSION = {VERSION}\n", f"\nVERSION = {VERSION + 1}\n"))
     step = package / "state" / "steps" / f"{VERSION + 1:03}_later.sql"

@@ -29,13 +29,15 @@ async def main() -> None:
             if response.status_code != 200:
                 return {"error": True, "text": response.text}
             body = response.json()
+            if tool == "report":
+                return {"text": "\n".join(body)}
             if not isinstance(body, str):
                 return {"data": body}
             # A single block comes without its type: an image as a data URL, a text as it is.
             image = body.removeprefix("data:image/png;base64,")
             if image != body:
                 return {"image": image}
-            return {"text": body} if tool == "report" else {"data": {"result": body}}
+            return {"data": {"result": body}}
 
         await answers(call)
 

@@ -19,8 +19,8 @@ async def main() -> None:
             if isinstance(answer, BinaryContent):
                 return of_png(answer.data)
             if tool == "report":
-                *texts, link = answer
-                return {"text": "\n".join(texts), "link": link}
+                text, link, *added = answer
+                return {"text": "\n".join([text, *added]), "link": link}
             # The toolset unwraps `{"result": …}`.
             return {"data": answer if isinstance(answer, dict) else {"result": answer}}
 
