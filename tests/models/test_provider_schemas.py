@@ -434,6 +434,17 @@ def test_one_malformed_tool_does_not_stop_the_others(how: str) -> None:
 
 
 @every_conversion
+def test_a_bound_that_no_float_can_hold_is_malformed(how: str) -> None:
+    schema = of({"x": {"type": "integer", "minimum": 10**400, "maximum": -(10**400)}}, "x")
+
+    kit = CONVERSIONS[how]([tool(schema)])
+
+    assert faults(kit) == []
+    assert str(kit.report.tools[0].changes).count("malformed") == 2
+    assert kit.arguments("t", {"x": 1}) == {"x": 1}
+
+
+@every_conversion
 @pytest.mark.parametrize("schema", [True, "object", [1]])
 def test_a_tool_whose_schema_is_no_object_does_not_stop_the_others(schema: Any, how: str) -> None:
     good = tool(of({"x": {"type": "integer"}}, "x"), "good")

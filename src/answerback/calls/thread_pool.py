@@ -11,7 +11,6 @@ receives all finished calls in one wake-up.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import weakref
@@ -24,6 +23,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..core.background_work import after_fork
 from ..core.event_loop import running_loop
 from ..core.log import logger
 from ..errors import Unavailable
@@ -56,7 +56,7 @@ class ThreadPool:
         self._size = size
         self._wait = wait
         self.reset()
-        _POOLS.add(self)
+        after_fork(self.reset)
 
     def reset(self) -> None:
         """Start with no threads or calls: a forked child inherits none of the parent's threads."""
@@ -400,15 +400,3 @@ _MUST_NOT_LEAVE = (StopIteration, KeyboardInterrupt, GeneratorExit)
 
 def _unavailable(message: str) -> Unavailable:
     return Unavailable(message, retryable=True, hint="try again later")
-
-
-_POOLS: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
-
-
-def _reset_after_fork() -> None:
-    for pool in list(_POOLS):
-        pool.reset()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -1,4 +1,13 @@
-"""BackgroundWork: a thread that calls one function again and again, for as long as it is needed."""
+"""BackgroundWork: a thread that calls one function again and again, for as long as it is needed.
+
+Each piece of work has a thread of its own, because none may wait for another: calls wait for the
+limits that processes share, and those are counted as long as calls arrive; expired replies must
+be removed, and notices sent, while a database or a file is slow. For the same reason, two others
+do not use this class. Records (`records/writer.py`) call authors' sinks, which may hang; the task
+watch (`tasks/task_runner.py`) must renew claims before they expire, whatever else is slow.
+
+`after_fork` resets what a forked child does not have: its parent's threads, and their locks.
+"""
 
 from __future__ import annotations
 
@@ -6,41 +15,41 @@ import os
 import threading
 from collections.abc import Callable
 from functools import partial
+from weakref import WeakMethod
 
 from .log import logger
 
 
 class BackgroundWork:
-    """Calls *work* every *seconds*, and soon after `wake`. A forked child starts its own thread."""
+    """Calls *work* every *seconds*, and soon after `wake`; with None, only after `wake`.
 
-    def __init__(self, name: str, work: Callable[[], None], seconds: float) -> None:
+    A forked child starts its own thread.
+    """
+
+    def __init__(self, name: str, work: Callable[[], None], seconds: float | None) -> None:
         self._name = name
         self._work = work
         self._seconds = seconds
+        self.is_closed = False
         self._forget()
+        after_fork(self._forget)
 
     def _forget(self) -> None:
         """Start without a thread: a forked child does not have its parent's."""
-        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._woken = threading.Event()
         self._end = threading.Event()
         """Set when the current thread should end."""
         self._runs = False
 
-    @property
-    def is_closed(self) -> bool:
-        return self._end.is_set()
-
     def open(self) -> None:
         """Allow a thread to start again after `close`."""
         if self.is_closed:
+            self.is_closed = False
             self._forget()
 
     def wake(self) -> None:
         """Call the function soon; the first call starts the thread."""
-        if self._pid != os.getpid():
-            self._forget()
         self._woken.set()
         if not self._runs:
             self._start()
@@ -54,6 +63,7 @@ class BackgroundWork:
 
     def close(self) -> None:
         """Call the function once more, if the thread is running, and end the thread."""
+        self.is_closed = True
         self._end.set()
         self._woken.set()
 
@@ -68,3 +78,22 @@ class BackgroundWork:
             if is_last:
                 return
             woken.wait(self._seconds)
+
+
+_RESETS: set[WeakMethod[Callable[[], None]]] = set()
+
+
+def after_fork(reset: Callable[[], None]) -> None:
+    """Call a method in each forked child, before anything else runs there."""
+    _RESETS.add(WeakMethod(reset, _RESETS.discard))
+
+
+def _reset_all() -> None:
+    for each in list(_RESETS):
+        reset = each()
+        if reset is not None:
+            reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_all)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
+from sys import float_info
 from typing import Any, TypeAlias
 
 import msgspec
@@ -74,7 +74,7 @@ def _are_names(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return is_number(value) and isfinite(value)
+    return is_number(value) and abs(value) <= float_info.max
 
 
 def _is_count(value: Any) -> bool:

@@ -6,14 +6,13 @@ The one exception: when the queue is nearly full, an in-process call waits for a
 from __future__ import annotations
 
 import atexit
-import os
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from time import sleep
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..core.background_work import after_fork
 from ..core.files import FileMoved
 from ..core.log import logger
 from .event import Event, Sink
@@ -118,9 +117,16 @@ class Writer:
         self.sink = sink
         self._make_event = make_event
         self._max_waiting = max_waiting
+        self._reset()
+        after_fork(self._reset)
+
+    def _reset(self) -> None:
+        """Start without a thread: a forked child does not have its parent's.
+
+        The child opens the sink itself. It must not use or close the parent's files.
+        """
         self._lock = threading.Lock()
         self._thread: _WriterThread | None = None
-        _WRITERS.add(self)
 
     def put(self, item: CallRecord, size: int) -> None:
         """Queue an item of *size* bytes, without waiting for the sink."""
@@ -168,26 +174,6 @@ class Writer:
                 self._thread = _WriterThread(self.sink, self._make_event, self._max_waiting)
                 atexit.register(self.close)
             return self._thread
-
-    def reset_after_fork(self) -> None:
-        """Forget the parent's thread, which does not exist in the child.
-
-        The child opens the sink itself. It must not use or close the parent's files.
-        """
-        self._lock = threading.Lock()
-        self._thread = None
-
-
-_WRITERS: weakref.WeakSet[Writer] = weakref.WeakSet()
-
-
-def _reset_writers_after_fork() -> None:
-    for writer in list(_WRITERS):
-        writer.reset_after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_writers_after_fork)
 
 
 class _WriterThread:

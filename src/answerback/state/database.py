@@ -8,18 +8,17 @@ suspended.
 from __future__ import annotations
 
 import hashlib
-import os
 import select
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from weakref import WeakMethod
 
 import psycopg
 
+from ..core.background_work import after_fork
 from ..core.log import logger
 from ..core.secrets import mask
 from ..errors import AnswerbackError, Unavailable, Uncertain
@@ -326,19 +325,6 @@ class Database:
         if not self.is_failing:
             self.is_failing = True
             logger().error("the state database failed: %s", mask(str(error).strip()))
-
-
-def after_fork(forget: Callable[[], None]) -> None:
-    """Call a method in each forked child, before anything else runs there."""
-    method = WeakMethod(forget)
-
-    def forget_if_alive() -> None:
-        found = method()
-        if found is not None:
-            found()
-
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=forget_if_alive)
 
 
 def open_connection(url: str, ends: float) -> BoundedConnection:

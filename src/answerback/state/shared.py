@@ -10,13 +10,15 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from math import inf
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Protocol
 
 import psycopg
 
+from ..core.background_work import BackgroundWork, after_fork
 from ..core.log import logger
 from ..core.secrets import mask
 from ..core.signing import SECRET, secrets_from_environment
@@ -27,7 +29,6 @@ from .database import (
     BoundedConnection,
     Database,
     WrongTables,
-    after_fork,
     check_version,
     migrate,
     open_connection,
@@ -57,6 +58,7 @@ class Notices:
     def __init__(self, database: Database, url: str | None = None) -> None:
         self._database = database
         self._url = url or database.url
+        self._sending = BackgroundWork("answerback-notify", self._send_all, None)
         self._forget()
         after_fork(self._forget)
 
@@ -64,61 +66,54 @@ class Notices:
         """Start without threads: a forked child does not have its parent's."""
         self._sender = secrets.token_hex(4)
         """Identifies this process, which skips its own notices."""
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._unsent: dict[str, None] = {}
         self._listeners: dict[str, Listener] = {}
-        self._reset_threads()
+        self._reset_listening()
 
-    def _reset_threads(self) -> None:
+    def _reset_listening(self) -> None:
         self._end = threading.Event()
-        """Set when the current threads should end."""
-        self._sends = self._listens = False
+        """Set when the current listening thread should end."""
+        self._listens = False
 
     def open(self) -> None:
         """Allow threads to start again after `close`; each topic needs a new listener."""
+        self._sending.open()
         if self._end.is_set():
-            self._reset_threads()
+            self._reset_listening()
 
     def send(self, topic: str, id: str) -> None:
         """Notify the other processes soon; does nothing if the database is unavailable."""
-        with self._changed:
+        with self._lock:
             self._unsent[f"{topic} {id}"] = None
-            self._changed.notify()
-            starts, self._sends = not self._sends, True
-        if starts:
-            self._begin(self._send_all, "answerback-notify")
+        self._sending.wake()
 
     def listen(self, topic: str, listener: Listener) -> None:
         """Call *listener* with the ids that other processes send on this topic."""
-        with self._changed:
+        with self._lock:
             self._listeners[topic] = listener
             starts, self._listens = not self._listens, True
         if starts:
-            self._begin(self._listen, "answerback-listen")
-
-    def _begin(self, work: Callable[[threading.Event], None], name: str) -> None:
-        threading.Thread(target=work, args=(self._end,), name=name, daemon=True).start()
+            listen, name = partial(self._listen, self._end), "answerback-listen"
+            threading.Thread(target=listen, name=name, daemon=True).start()
 
     def close(self) -> None:
-        with self._changed:
+        with self._lock:
             self._end.set()
             self._listeners.clear()
-            self._changed.notify_all()
+        self._sending.close()
 
-    def _send_all(self, end: threading.Event) -> None:
-        while True:
-            with self._changed:
-                while not self._unsent and not end.is_set():
-                    self._changed.wait()
-                if not self._unsent:
-                    return
-                lines, self._unsent = list(self._unsent), {}
-            for payload in _payloads(self._sender, lines):
-                try:
-                    self._database.rows("SELECT pg_notify(%s, %s)", _CHANNEL, payload)
-                except Unavailable:
-                    break  # Already logged; listeners also poll.
-            threading.Event().wait(_GAP)
+    def _send_all(self) -> None:
+        with self._lock:
+            lines, self._unsent = list(self._unsent), {}
+        if not lines:
+            return
+        for payload in _payloads(self._sender, lines):
+            try:
+                self._database.rows("SELECT pg_notify(%s, %s)", _CHANNEL, payload)
+            except Unavailable:
+                break  # Already logged; listeners also poll.
+        sleep(_GAP)
 
     def _listen(self, end: threading.Event) -> None:
         pause = _FIRST_PAUSE

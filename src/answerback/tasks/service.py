@@ -108,7 +108,6 @@ class TaskService:
 
     async def get(self, id: str, owner: str) -> TaskRecord | None:
         """Return the task with this id, if it belongs to *owner*."""
-        self.remove_expired()
         task = await self.runner.off_loop(self.store.get, id)
         return task if task is not None and task.owner == owner else None
 
@@ -219,7 +218,6 @@ class TaskService:
     async def _start(self, task: TaskRecord) -> TaskRecord:
         """Record the task, then start it; if there is no free slot, it waits in the store."""
         runner = self.runner
-        self.remove_expired()
         runner.use_loop()
         has_slot = runner.slots.take(1) == 1
         if has_slot:
@@ -287,11 +285,6 @@ class TaskService:
             idempotent=bool(tool.settings.idempotent or tool.settings.read_only),
         )
 
-    def remove_expired(self) -> None:
-        # For a store that may block, the watch does this.
-        if self.runner.watch is None:
-            self.store.remove_expired()
-
     def wake(self, id: str | None) -> None:
         """Wake every request waiting for this task, or for any task if the id is None.
 
@@ -315,7 +308,6 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
     store, runner = service.store, service.runner
     try:
         record = _claimed_record(service, call, key)
-        service.remove_expired()
         try:
             stored = await runner.off_loop(store.add, record, service.limits)
         except Uncertain:

@@ -202,7 +202,10 @@ _EXPIRED_AT_A_TIME = 1_000
 
 
 class MemoryStore:
-    """Stores records in this process; they are lost when it ends. *clock* is for tests."""
+    """Stores records in this process; they are lost when it ends. *clock* is for tests.
+
+    It has no watch, so `add` and `get` remove the expired records.
+    """
 
     blocks = False
     is_failing = False
@@ -226,6 +229,7 @@ class MemoryStore:
         self._bytes = 0
 
     def add(self, task: TaskRecord, limits: TaskLimits) -> TaskRecord:
+        self.remove_expired()
         with self._lock:
             if task.idempotency_key is not None:
                 known = self._keys.get((task.owner, task.idempotency_key))
@@ -248,6 +252,7 @@ class MemoryStore:
         return self._unfinished.get(owner, 0) >= count
 
     def get(self, id: str) -> TaskRecord | None:
+        self.remove_expired()
         return self._tasks.get(id)
 
     def change(self, id: str, change: Change) -> TaskRecord | None:
