@@ -402,7 +402,7 @@ DOORS = {
     *("traceback", "urllib", "webbrowser"),
     # The parts of a wire, a client or a command, loaded when it is used.
     *("auth", "auth.development", "auth.token_check", "cli.argument_parser", "cli.call"),
-    *("cli.help", "cli.list", "cli.program", "cli.readable_reply", "cli.server_target"),
+    *("cli.help", "cli.program", "cli.readable_reply", "cli.server_target"),
     "cli.store_options",
     *("cli.target", "cli.terminal_login", "cli.tool_help", "client.blocking"),
     *("client.http_requests", "client.in_memory", "client.login.login_settings"),
@@ -509,7 +509,7 @@ PACKAGES = {
     "": (1_406, 6),
     "auth": (1_345, 8),
     "calls": (3_697, 15),
-    "cli": (4_884, 34),
+    "cli": (4_909, 34),
     "client": (7_426, 27),
     "core": (3_823, 22),
     "dialects": (3_627, 17),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -457,3 +458,33 @@ def test_a_servers_texts_and_choices_are_listed_as_those_of_an_app(
 
     assert of_server.stdout == answerback("list", "choices.py").stdout
     assert "find word=TEXT [order=title|length]" in of_server.stdout
+
+
+NOT_UTF8 = os.fsdecode(b"\xff")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("call", "headers", f"name={NOT_UTF8}"),
+        ("call", "headers", f"{NOT_UTF8}=x"),
+        ("call", "headers", f"name=@@{NOT_UTF8}"),
+        ("call", "headers", f"{NOT_UTF8}=@server.py"),
+        ("call", "headers", "--json", f'{{"name": "{NOT_UTF8}"}}'),
+        ("read", f"notes://{NOT_UTF8}"),
+        ("prompt", f"review{NOT_UTF8}"),
+        ("prompt", "review", f"text={NOT_UTF8}"),
+        ("prompt", "review", f"text=@@{NOT_UTF8}"),
+    ],
+)
+def test_an_argument_that_is_not_utf_8_is_a_usage_error(
+    answerback: Run, url: str, words: tuple[str, ...]
+) -> None:
+    command, *others = words
+
+    for target in (url, "server.py"):
+        done = answerback(command, target, *others)
+
+        assert done.exit == 2
+        assert "is not UTF-8" in done.stderr
+        assert "Traceback" not in done.stderr

@@ -84,7 +84,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     check_output(options)
     with program.open(server, options) as (target, out):
         if not words or ("=" in words[0] and words[0] not in target.tools):
-            from .list import table
+            from .tool_help import table
 
             write_stderr(f"error: name the tool to call\n\n{table(target, 'tools')}")
             return 2
@@ -339,7 +339,13 @@ def _read_arguments(
     """
     if tool is None:
         return b"{}"
-    pairs = [_split_word(words, place, tool) for place in range(len(words))]
+    pairs: list[tuple[str, str]] = []
+    for place, word in enumerate(words):
+        pair = split_word(word)
+        if pair is None:
+            advice = _naming_advice(words, place, tool)
+            raise UnreadableArgument(f"{word!r} is not name=value; {advice}")
+        pairs.append(pair)
     if [json_option, *(text for _, text in pairs)].count("-") > 1:
         raise UnreadableArgument("only one argument can be read from stdin")
     whole = b"{}"
@@ -365,21 +371,23 @@ def _read_arguments(
     return msgspec.json.encode(members | named)
 
 
-def _split_word(words: Sequence[str], place: int, tool: Tool) -> tuple[str, str]:
-    """Return the name and the value of the word at *place*."""
-    word = words[place]
-    # File names can contain arbitrary bytes.
-    if "=@" not in word:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            message = f"{word!r} is not UTF-8; pass such content as name=@file"
-            raise UnreadableArgument(message) from None
+def split_word(word: str) -> tuple[str, str] | None:
+    """Return the name and the value of `name=value`; None if the word is something else."""
     name, equals, text = word.partition("=")
-    if not equals or not name:
-        advice = _naming_advice(words, place, tool)
-        raise UnreadableArgument(f"{word!r} is not name=value; {advice}")
-    return name, text
+    # File names can contain arbitrary bytes; @@ begins a text.
+    is_file = text.startswith("@") and not text.startswith("@@")
+    if not is_utf8(name if is_file else word):
+        raise UnreadableArgument(f"{word!r} is not UTF-8; pass such content as name=@file")
+    return (name, text) if equals and name else None
+
+
+def is_utf8(text: str) -> bool:
+    """Return False for an argument with other bytes, which no wire can send as text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _naming_advice(words: Sequence[str], place: int, tool: Tool) -> str:

@@ -17,7 +17,7 @@ from .program import (
     write_note,
     write_stdout,
 )
-from .tool_help import section, usage_table
+from .tool_help import section, table
 
 if TYPE_CHECKING:
     from ..registry.declarations import ListedKind
@@ -58,8 +58,3 @@ def _tables(target: Target, kind: ListedKind | None) -> Iterator[str]:
             continue
         if rows:
             yield f"\n{section(each, rows)}"
-
-
-def table(target: Target, kind: ListedKind) -> str:
-    """Return a line with the usage and summary of each entry."""
-    return usage_table(target.rows(kind, alone=True)) or f"{target.name} has no {kind}"

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
@@ -402,6 +402,17 @@ def add_repeatable(parser: _ActionsContainer, name: str, metavar: str, text: str
     """Add an option whose value is a list; *text* is its help."""
     text += "; may be repeated"
     parser.add_argument(name, action="append", default=[], metavar=metavar, help=text)
+
+
+def usage_line(name: str, kinds: Mapping[str, str], required: Container[str]) -> str:
+    """Return a usage line such as `greet name=TEXT [times=INTEGER]`.
+
+    *kinds* has a placeholder for each argument, such as TEXT.
+    """
+    pairs = [
+        f"{each}={kind}" if each in required else f"[{each}={kind}]" for each, kind in kinds.items()
+    ]
+    return " ".join([name, *pairs])
 
 
 def aligned(rows: Sequence[Sequence[str]], *, numbers: bool = False) -> list[str]:

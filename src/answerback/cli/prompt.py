@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .call import add_target_options
+from .call import UnreadableArgument, add_target_options, is_utf8
 from .program import Program
 from .readable_reply import print_prompt
 from .reply_output import print_error
@@ -25,6 +25,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         line = program.command_line("list", options.target)
         parser.error(f"name the prompt; `{line} --prompts` shows the prompts")
     name, *pairs = options.words
+    if not is_utf8(name):
+        raise UnreadableArgument(f"{name!r} is not UTF-8")
     with program.open(program.find_server(options.target), options) as (target, out):
         reply = target.prompt(name, pairs)
     if reply.error is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .call import add_target_options
+from .call import UnreadableArgument, add_target_options, is_utf8
 from .program import Program
 from .reply_output import add_output_options, check_output, print_reply
 
@@ -19,6 +19,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     add_output_options(parser)
     add_target_options(parser, program)
     options = parser.parse_args(arguments)
+    if not is_utf8(options.uri):
+        raise UnreadableArgument(f"{options.uri!r} is not UTF-8")
     server = program.find_server(options.target)
     check_output(options)
     with program.open(server, options) as (target, out):

@@ -21,8 +21,8 @@ from ..core.peer import NeedsInput, Question
 from ..core.reply import Error, Reply, failure
 from ..errors import ToolError
 from ..server.process import Stdout
-from .call import UnreadableArgument, read_content, read_value
-from .program import WrongOption, printable_line, write_note
+from .call import UnreadableArgument, read_content, read_value, split_word
+from .program import WrongOption, printable_line, usage_line, write_note
 from .terminal_peer import TerminalPeer, stderr_is_terminal
 
 if TYPE_CHECKING:
@@ -143,8 +143,9 @@ class ServerTarget:
                 arguments = msgspec.json.decode(
                     read_content(given, self._stdin), type=dict[str, Any]
                 )
-            except msgspec.DecodeError as exc:
-                return failure(f"--json is not a JSON object: {exc}", "INVALID_JSON")
+            except ValueError as exc:
+                reason = "it is not UTF-8" if isinstance(exc, UnicodeDecodeError) else exc
+                return failure(f"--json is not a JSON object: {reason}", "INVALID_JSON")
         # A value is parsed as JSON unless the schema allows only strings.
         fields = _fields(self.tools[name]) if name in self.tools else {}
         for key, text in _read_pairs(words, self._stdin):
@@ -274,24 +275,20 @@ def _summary(entry: ListedEntry) -> str:
 
 
 def _prompt_usage(prompt: RemotePrompt) -> str:
-    """Return the prompt's usage line, such as `greet name=TEXT [style=TEXT]`."""
     given = prompt.arguments if isinstance(prompt.arguments, list | tuple) else ()
-    words = [
-        f"{each['name']}=TEXT" if each.get("required") else f"[{each['name']}=TEXT]"
+    found = {
+        str(each["name"]): each.get("required")
         for each in given
         if isinstance(each, dict) and "name" in each
-    ]
-    return " ".join([prompt.name, *words])
+    }
+    required = [name for name, is_required in found.items() if is_required]
+    return usage_line(prompt.name, dict.fromkeys(found, "TEXT"), required)
 
 
 def _tool_usage(tool: RemoteTool) -> str:
     schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
-    required = schema.get("required") or ()
-    words = [
-        f"{name}={_type_word(field)}" if name in required else f"[{name}={_type_word(field)}]"
-        for name, field in _fields(tool).items()
-    ]
-    return " ".join([tool.name, *words])
+    kinds = {name: _type_word(field) for name, field in _fields(tool).items()}
+    return usage_line(tool.name, kinds, schema.get("required") or ())
 
 
 def _fields(tool: RemoteTool) -> JsonObject:
@@ -327,9 +324,10 @@ def _kind(field: Json) -> str | None:
 def _read_pairs(words: Sequence[str], stdin: int) -> Iterator[tuple[str, str]]:
     """Yield the name and the value of each `name=value` word."""
     for word in words:
-        name, equals, text = word.partition("=")
-        if not equals or not name:
+        pair = split_word(word)
+        if pair is None:
             raise UnreadableArgument(f"{word!r} is not name=value")
+        name, text = pair
         value = read_value(text, stdin)
         yield name, value if isinstance(value, str) else value.decode(errors="replace")
 

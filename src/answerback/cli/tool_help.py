@@ -1,4 +1,7 @@
-"""A tool's usage line and its `call NAME --help` text, generated from its schema."""
+"""A tool's usage line and its `call NAME --help` text, generated from its schema.
+
+Also the tables of entries that `list` shows.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..tools.tool import Tool
 from ..types.json_schema import format_in_words
 from ..types.schema_references import follow
-from .program import aligned, printable_line
+from .program import aligned, printable_line, usage_line
 
 if TYPE_CHECKING:
     from ..core.json_value import Json, JsonObject
+    from ..registry.declarations import ListedKind
+    from ..tools.tool import Tool
+    from .program import Target
 
 # The name of each string format, and an example.
 _FORMATS = {
@@ -86,16 +91,20 @@ def _properties(tool: Tool) -> JsonObject:
 
 def usage(tool: Tool) -> str:
     """Return the tool's usage line, such as `greet name=TEXT [times=INTEGER]`."""
-    required = tool.input_schema.get("required", [])
-    pairs = []
+    kinds = {}
     for name, schema in _properties(tool).items():
         words = "|".join(dict.fromkeys(_choices(schema, tool.input_schema)))
-        pair = f"{name}={words if len(words) <= _MAX_PLACEHOLDER else 'VALUE'}"
-        pairs.append(pair if name in required else f"[{pair}]")
-    return " ".join([tool.name, *pairs, *(["[NAME=VALUE ...]"] if _takes_any(tool) else [])])
+        kinds[name] = words if len(words) <= _MAX_PLACEHOLDER else "VALUE"
+    line = usage_line(tool.name, kinds, tool.input_schema.get("required", []))
+    return f"{line} [NAME=VALUE ...]" if _takes_any(tool) else line
 
 
-def usage_table(rows: Sequence[tuple[str, str]]) -> str:
+def table(target: Target, kind: ListedKind) -> str:
+    """Return a line with the usage and summary of each entry."""
+    return _usage_table(target.rows(kind, alone=True)) or f"{target.name} has no {kind}"
+
+
+def _usage_table(rows: Sequence[tuple[str, str]]) -> str:
     """Return a line for each usage and description; the latter may be on its own line."""
     rows = [(printable_line(call), text) for call, text in rows]
     width = max((len(call) for call, _ in rows if len(call) <= _MAX_COLUMN), default=4)
@@ -108,9 +117,9 @@ def usage_table(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def section(noun: str, rows: Sequence[tuple[str, str]]) -> str:
-    """Return a heading followed by a table of resources or prompts; empty if there are no rows."""
-    lines = usage_table(rows).split("\n")
-    return "\n".join([f"{noun}:", *(f"  {line}" for line in lines)]) if rows else ""
+    """Return a heading followed by a table of resources or prompts."""
+    lines = _usage_table(rows).split("\n")
+    return "\n".join([f"{noun}:", *(f"  {line}" for line in lines)])
 
 
 def _choices(schema: Json, root: JsonObject, depth: int = 0) -> Iterator[str]:
