@@ -19,7 +19,6 @@ import msgspec
 from ..core.authentication import Challenge
 from ..core.author_errors import did_you_mean, similar_names
 from ..core.content import Text
-from ..core.event_loop import running_loop
 from ..core.peer import NeedsInput, Peer, Question
 from ..core.reply import Error, Reply, failure
 from ..dialects.common import refusal_meta
@@ -34,7 +33,7 @@ from .call import Call, Handler, Outcome
 from .context import SENT, Context, ContextOfApp
 from .failures import failed_reply, must_propagate
 from .reply_check import checked_content, checked_error, reply_to
-from .runners import ON_LOOP, ArgumentsDecoder, Runner, timed_out
+from .runners import ArgumentsDecoder, Runner, timed_out
 
 
 def prompt_reply(tool: Tool, value: object) -> Reply[Any]:
@@ -206,11 +205,9 @@ async def _pass(
 
 
 async def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -> object:
-    if gate.is_async and running_loop() is None:
-        if "asyncio" not in sys.modules:
-            # As with middleware, nothing can wait without asyncio, so no loop is needed.
-            return await gate.fn(**arguments)
-        await ON_LOOP
+    if gate.is_async and "asyncio" not in sys.modules:
+        # As with middleware, nothing can wait without asyncio, so no loop is needed.
+        return await gate.fn(**arguments)
     began = monotonic()
     value = run(gate, arguments, call)
     if isinstance(value, CoroutineType):

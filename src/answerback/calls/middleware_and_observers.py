@@ -14,14 +14,13 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from ..core.event_loop import running_loop
 from ..core.log import logger
 from ..core.reply import Reply
 from ..registry.declarations import Registry
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
 from .context import Context, ContextOfApp
-from .runners import ON_LOOP, Runnable, Runner
+from .runners import Runnable, Runner, with_loop
 
 Kind: TypeAlias = Literal["tool", "resource", "prompt"]
 
@@ -166,19 +165,10 @@ def with_middleware(kind: Kind, run: Runner) -> Runner:
         if found is None:
             found = chains[id(chained)] = (chained, _chain(tool, run))
         steps = found[1](Invocation(kind, tool, kwargs, call))
-        return steps if running_loop() is not None else _without_loop(tool, steps)
+        # An async tool needs a loop, and so may middleware if the program has imported asyncio.
+        return with_loop(steps) if tool.is_async or "asyncio" in sys.modules else steps
 
     return run_wrapped
-
-
-async def _without_loop(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
-    """Run middleware when no event loop is running yet.
-
-    An async tool needs a loop, and so may middleware if the program has imported asyncio.
-    """
-    if tool.is_async or "asyncio" in sys.modules:
-        await ON_LOOP
-    return await steps
 
 
 def _chain(tool: Tool, run: Runner) -> Next:

@@ -265,6 +265,16 @@ class OnLoop:
 ON_LOOP = OnLoop()
 
 
+def with_loop(steps: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
+    """Return a coroutine that needs an event loop, wrapped to start one if none is running."""
+    return steps if running_loop() is not None else _after_start(steps)
+
+
+async def _after_start(steps: Coroutine[Any, Any, T]) -> T:
+    await ON_LOOP
+    return await steps
+
+
 def run_at_once(steps: Coroutine[Any, Any, T]) -> T:
     """Return the result of a coroutine that never waits."""
     try:

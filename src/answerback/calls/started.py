@@ -11,7 +11,7 @@ from ..core.reply import failure
 from ..registry.lifespan import Lifespan, LifespanFailed, Managers, failed, is_async, log_failure
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
-from .runners import ON_LOOP
+from .runners import with_loop
 
 
 def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:
@@ -22,9 +22,8 @@ def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> H
         # A call to an unknown tool is refused at once.
         if is_waiting and call.name in tools:
             call.tool = tools[call.name]
-            await ON_LOOP
             try:
-                await lifespan.wait(call.wire)
+                await with_loop(lifespan.wait(call.wire))
             except Exception as exc:
                 if call.wire == "memory":
                     raise  # In memory, the caller is a test or a program, and may see the cause.
@@ -62,8 +61,7 @@ async def _open(lifespan: Lifespan, call: Call) -> Callable[[], Awaitable[object
     """Open the lifespan; return the function that closes it."""
     managers = lifespan.managers()
     if any(is_async(manager) for _, manager in managers):
-        await ON_LOOP
-        await lifespan.open(managers)
+        await with_loop(lifespan.open(managers))
         return partial(lifespan.try_to_stop, call)
     stack = ExitStack()
     stack.enter_context(_entered(managers))

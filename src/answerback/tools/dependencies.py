@@ -292,9 +292,8 @@ class _HeldOnLoop:
     async def _start(self) -> object:
         import asyncio
 
-        loop = asyncio.get_running_loop()
-        self._ready, self._release = loop.create_future(), loop.create_future()
-        self._task = loop.create_task(self._hold())
+        self._ready, self._release = asyncio.Future(), asyncio.Future()
+        self._task = asyncio.create_task(self._hold())
         return await self._ready
 
     async def _end(self, exc: BaseException | None) -> None:

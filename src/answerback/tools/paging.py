@@ -126,7 +126,7 @@ def _for_one_page(tool: Tool, *, takes_cursor: bool) -> Callable[..., Any]:
         if isinstance(cursor, str):
             token = _opened(cursor)
             if token.part is not None:
-                return _continued(token.part)
+                return _continued(token.part, token.owner)
             kwargs[CURSOR] = token.own
         elif not takes_cursor:
             kwargs.pop(CURSOR, None)
@@ -259,7 +259,7 @@ def _digest(arguments: bytes) -> bytes:
     return hashlib.sha256(msgspec.json.encode(found, order="deterministic")).digest()[:16]
 
 
-async def _continued(part: StoredPart) -> Page[Any]:
+async def _continued(part: StoredPart, owner: str) -> Page[Any]:
     """Return the rest of a stored page; the function is not run again."""
     call = _call()
     runtime = call.runtime
@@ -269,7 +269,7 @@ async def _continued(part: StoredPart) -> Page[Any]:
     # the JSON of its data.
     if tool and call.wire == "mcp" and call.stage == "whole" and tool.shape.structured:
         room = tool.budget
-    page = None if runtime is None else await runtime.stored_page(part, call.owner, room)
+    page = None if runtime is None else await runtime.stored_page(part, owner, room)
     if page is None:
         raise cursor_expired()
     call.part = part
