@@ -258,8 +258,8 @@ def test_a_finished_reply_is_logged_once_for_each_tool(caplog: pytest.LogCapture
         asyncio.run(app.call("tool"))
 
     assert [record.getMessage() for record in caplog.records] == [
-        "tool 'tool' returned a failure, which is sent as the reply and not as data; to send it "
-        "as data, write values=Values(returns='value')"
+        "tool 'tool' returned a failure (it is an envelope with an error), which is sent as the "
+        "reply and not as data; to send it as data, write values=Values(returns='value')"
     ]
 
 

@@ -195,6 +195,17 @@ def test_a_type_that_declares_no_members_is_judged(annotation: Any, value: Any) 
     assert asyncio.run(app.call("judged")).error is not None
 
 
+def test_values_that_contain_themselves_are_invalid_output() -> None:
+    wrapped: dict[str, Any] = {}
+    wrapped["result"] = wrapped
+    listed: list[Any] = []
+    listed.append({"result": listed})
+
+    errors = [sent_by_tool(value).error for value in (wrapped, listed)]
+
+    assert [each.code for each in errors] == ["INVALID_OUTPUT", "INVALID_OUTPUT"]
+
+
 def test_every_member_beside_the_error_goes_to_its_details() -> None:
     error = sent_by_tool({"error": "gone", "booking_status": False, "path": "/a"}).error
 

@@ -26,7 +26,7 @@ from ..types.output import Output
 from ..types.problems import InvalidOutput
 from ..types.unencodable import nan_to_none
 from ..verdicts.forms import finished_dialect
-from ..verdicts.judge import json_in_text
+from ..verdicts.judge import json_in_text, judge_json
 from .reply_check import may_be_finished, with_reference
 from .wrapping import complete_envelope
 
@@ -77,7 +77,9 @@ def finished_reply(tool: Tool, value: object, *, is_inner: bool = False) -> Repl
             "data, write values=Values(returns='value')"
         )
         # Not a warning: `call` and CGI run one call per process, and would print it every time.
-        logger().info(message, tool.name, "failure" if failed else "finished reply")
+        why = judge_json(found).why or "it says so"
+        kind = f"failure ({why})" if failed else "finished reply"
+        logger().info(message, tool.name, kind)
     if not tool.logged_meta:
         _log_wrong_meta(tool, reply)
     if reply.error is not None and reply.error.message == UNKNOWN_TEXT:

@@ -22,7 +22,7 @@ _RESULT_OR_MESSAGE = RESULT_MEMBERS | {"role", "name", "tool_call_id"}
 
 
 def may_be_failure_line(text: str) -> bool:
-    """Return False for nearly all texts without JSON; for the others, `judge_text` decides."""
+    """Return False for nearly all texts without JSON; for others, `failure_line` decides."""
     if text.startswith(_FAILURE_STARTS):
         return True
     start = text[:_MAX_CLASS_NAME]

@@ -17,7 +17,7 @@ from ..core.json_value import is_integer
 from ..core.limits import MAX_INNER_BYTES, MAX_VALUES
 from ..types.json_text import has_more_marks
 from .forms import finished_dialect, is_json_rpc, is_no, is_yes
-from .texts import STATUSES, failure_line, is_failure_text
+from .texts import STATUSES, is_failure_text
 
 Certainty: TypeAlias = Literal["certain", "suspected", "no"]
 
@@ -73,6 +73,8 @@ _IDENTITY = re.compile(r"id|name|url|.*(?:_id|[a-z]I[dD])|(?:created|started).*"
 _TIME = re.compile(r"(?:created|started|finished|completed|ended|updated).*|.*(?:_at|[a-z]At)")
 _EXCEPTION_NAME = re.compile(r"(?:.*[\W_])?\w*(?:error|exception)", re.IGNORECASE)
 _CODE_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?```", re.DOTALL)
+_MAX_WRAPPERS = 3
+"""How often a value may be wrapped as `{"result": …}`."""
 _MAX_ITEMS = 100
 """How many items of a list are looked at for a suspicion."""
 
@@ -82,34 +84,23 @@ def judge_json(value: Any, arguments: Arguments = _NO_ARGUMENTS) -> Judgement:
 
     *arguments* are the call's: a member that only repeats one of them is not data.
     """
-    if isinstance(value, dict):
-        inner = value.get("result")
-        if len(value) == 1 and isinstance(inner, dict | list):
-            return judge_json(inner, arguments)
-        if _MARKS.isdisjoint(value) and not isinstance(inner, str):
-            results = value.get("results")
-            return _judge_results(value, results) if isinstance(results, list) else DATA
-        return _judge_object(value, arguments)
+    for _ in range(_MAX_WRAPPERS):
+        if not isinstance(value, dict) or value.keys() != {"result"}:
+            break
+        value = value["result"]
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return _judge_list(value)
-    return DATA
+    if not isinstance(value, dict):
+        return DATA
+    if _MARKS.isdisjoint(value) and not isinstance(value.get("result"), str):
+        results = value.get("results")
+        return _judge_results(value, results) if isinstance(results, list) else DATA
+    return _judge_object(value, arguments)
 
 
 def is_failure_json(value: Any, arguments: Arguments = _NO_ARGUMENTS) -> bool:
     """Return whether a value certainly says that the call failed."""
     return judge_json(value, arguments).certainty == "certain"
-
-
-def judge_text(text: str, arguments: Arguments = _NO_ARGUMENTS) -> Judgement:
-    """Return whether a text says that the call failed: by the JSON in it, or by its words."""
-    found = json_in_text(text)
-    if found is not None:
-        return judge_json(found, arguments)
-    if (line := failure_line(text)) is not None:
-        return Judgement("certain", f"the text ends with the exception {line[:80]!r}")
-    if is_failure_text(text.strip()):
-        return Judgement("suspected", "the text reads like an error message")
-    return DATA
 
 
 def strip_code_fence(text: str) -> str:
@@ -225,12 +216,19 @@ def _judge_results(value: dict[str, Any], results: list[Any]) -> Judgement:
 def _judge_list(items: list[Any]) -> Judgement:
     if all(map(_is_issue, items)):
         return Judgement("certain", "it is a list of problems with the arguments")
-    first = [each for each in items[:_MAX_ITEMS] if is_failure_json(each)]
+    first = [each for each in items[:_MAX_ITEMS] if _is_failed_item(each)]
     if not first:
         return DATA
-    if len(first) == len(items[:_MAX_ITEMS]) and all(map(is_failure_json, items[_MAX_ITEMS:])):
+    if len(first) == len(items[:_MAX_ITEMS]) and all(map(_is_failed_item, items[_MAX_ITEMS:])):
         return Judgement("certain", "every item says that it failed")
     return Judgement("suspected", f"{len(first)} items say that they failed")
+
+
+def _is_failed_item(item: Any) -> bool:
+    # Lists in items are not looked at, so that a list that contains itself ends.
+    if not isinstance(item, dict) or _MARKS.isdisjoint(item):
+        return False
+    return _judge_object(item, _NO_ARGUMENTS).certainty == "certain"
 
 
 def _is_empty(value: Any) -> bool:
