@@ -544,3 +544,27 @@ def test_blocks_of_the_sdk_s_version_1_are_blocks() -> None:
 
     assert answer(old, OldImageContent).content == (OWN,)
     assert answer([old, "x"]).content == (OWN, Text("x"))
+
+
+PIXEL = base64.b64encode(PNG).decode()
+
+
+@pytest.mark.parametrize("contract", ["standard", "direct"])
+def test_a_block_written_by_hand_is_completed_as_mcp_defines_it(contract: Any) -> None:
+    blocks = [{"type": "image", "data": PIXEL}, {"type": "resource", "uri": "file:///a.txt"}]
+    app = App("by hand", contract=contract)
+    app.add_tool(lambda: {"content": blocks, "isError": False}, name="tool")
+
+    sent = app.write(asyncio.run(app.call("tool")), "mcp")["content"]
+
+    assert sent[0] == {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+    assert sent[1] == {"type": "resource_link", "uri": "file:///a.txt", "name": "file:///a.txt"}
+
+
+def test_an_image_that_is_not_base64_is_an_error_for_a_tool_and_for_wrap() -> None:
+    value = {"content": [{"type": "image", "data": "!!!", "mimeType": "image/png"}]}
+
+    reply, wrapped = answer(value), asyncio.run(wrap(lambda: value)())
+
+    assert reply.error is not None
+    assert (reply.error.code, wrapped["error"]["code"]) == ("INVALID_OUTPUT", "INVALID_OUTPUT")

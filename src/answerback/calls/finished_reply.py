@@ -15,7 +15,7 @@ from ..core.log import logger
 from ..core.reply import Error, Reply
 from ..core.shape import RESULT
 from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
-from ..dialects.foreign_blocks import own_block, with_blocks_as_content
+from ..dialects.foreign_blocks import complete_block, own_block, with_blocks_as_content
 from ..dialects.reply_text import BUFFER_START, is_unencoded, message_from_text
 from ..dialects.returned_value import judge
 from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT
@@ -102,6 +102,8 @@ def _arguments() -> JsonObject:
 
 def _read(tool: Tool, found: JsonObject, *, failed: bool) -> Reply[Any]:
     found = with_blocks_as_content(found)
+    if isinstance(content := found.get("content"), list | tuple):
+        found = {**found, "content": [complete_block(block) for block in content]}
     try:
         if finished_dialect(found) == "mcp":
             return mcp.read(_plain(found, mcp_blocks.write_block), contract=tool.contract)

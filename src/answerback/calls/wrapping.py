@@ -16,7 +16,13 @@ from ..core.reply import Reply
 from ..core.shape import BARE, RESULT
 from ..dialects import MalformedReply, envelope, mcp_blocks
 from ..dialects.common import to_utc, without_none
-from ..dialects.foreign_blocks import own_block, result_object, take_blocks, with_blocks_as_content
+from ..dialects.foreign_blocks import (
+    complete_block,
+    own_block,
+    result_object,
+    take_blocks,
+    with_blocks_as_content,
+)
 from ..dialects.reply_text import DONE, PREFIX
 from ..dialects.returned_value import judge
 from ..errors import CODES, UNKNOWN_ERROR, UNKNOWN_TEXT, ToolError
@@ -246,7 +252,7 @@ def _content_item(item: object) -> Envelope:
     """Return a valid content item for *item*: itself, another form of it, or its text."""
     if is_block(item):
         return envelope.write_block(own_block(item))
-    plain = _encode_strictly(item)[1]
+    plain = complete_block(_encode_strictly(item)[1])
     if isinstance(plain, dict):
         kind = plain.get("type")
         required = _REQUIRED.get(kind, ()) if isinstance(kind, str) else ("type",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from binascii import a2b_base64
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ..core.content import BLOCKS, METHODS, Block, Text, is_block, is_result
+from ..core.media_types import media_type_of
 from ..errors import MalformedReply
 from ..types.json_text import MAX_DEPTH
 from ..types.problems import InvalidOutput
@@ -30,6 +32,26 @@ def own_block(value: Any) -> Block:
         return read_block(found)
     except MalformedReply as error:
         raise InvalidOutput("", str(error)) from None
+
+
+def complete_block(block: Any) -> Any:
+    """Return a block written by hand in the form that MCP defines; other values unchanged.
+
+    An image or a sound gets the media type of its bytes; a resource with only a URI is a link.
+    Raises InvalidOutput if the bytes are not base64.
+    """
+    match block:
+        case {"type": "image" | "audio", "data": str(data)}:
+            try:
+                payload = a2b_base64(data, strict_mode=True)
+            except ValueError:
+                raise InvalidOutput("data", "is not base64") from None
+            if "mimeType" in block or (mime := media_type_of(payload)) is None:
+                return block
+            return {**block, "mimeType": mime}
+        case {"type": "resource", "uri": str(uri), **others} if "resource" not in others:
+            return {"name": uri, **others, "type": "resource_link", "uri": uri}
+    return block
 
 
 def result_object(result: Any) -> dict[str, Any]:
