@@ -15,7 +15,9 @@ import os
 import threading
 from collections.abc import Callable
 from functools import partial
-from weakref import WeakMethod
+from types import MethodType
+from typing import cast
+from weakref import WeakKeyDictionary
 
 from .log import logger
 
@@ -80,19 +82,18 @@ class BackgroundWork:
             woken.wait(self._seconds)
 
 
-_RESETS: set[WeakMethod[Callable[[], None]]] = set()
+_RESETS: WeakKeyDictionary[object, Callable[[object], None]] = WeakKeyDictionary()
 
 
 def after_fork(reset: Callable[[], None]) -> None:
     """Call a method in each forked child, before anything else runs there."""
-    _RESETS.add(WeakMethod(reset, _RESETS.discard))
+    method = cast("MethodType", reset)
+    _RESETS[method.__self__] = method.__func__
 
 
 def _reset_all() -> None:
-    for each in list(_RESETS):
-        reset = each()
-        if reset is not None:
-            reset()
+    for owner, reset in list(_RESETS.items()):
+        reset(owner)
 
 
 if hasattr(os, "register_at_fork"):
